@@ -1,0 +1,1 @@
+"""What the domain and the projections need from outside: PostgreSQL, clock, ids."""

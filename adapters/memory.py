@@ -1,0 +1,239 @@
+"""A store in memory: the same promises as PostgreSQL, for tests and dry runs."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from adapters.clock import Clock
+from adapters.entry import EMPTY_HEAD, Entry, Head
+from adapters.ports import Batch, Fleet, Loaded, Opened, Opening, Result
+from adapters.streams import SELECTOR_STREAM, cell_stream, host_stream
+from domain.ids import HostId
+from domain.relay.command import (
+    ConnectionsOfCell,
+    ExpiredCounts,
+    ExpiredLeases,
+    LapsingConnections,
+    Scan,
+)
+from domain.relay.renewals import Renewal
+from domain.relay.runtime import SILENT, Deadline, Liveness
+from domain.relay.turn import Facts, Load
+from domain.relay.views import CellUse, CellView, Place, pending_control
+from projections.catalogue import TABLES
+from projections.relay import volatile
+from projections.relay.assignments import ASSIGNMENTS
+from projections.relay.cells import CELLS, SELECTOR, cell_of
+from projections.relay.connections import CONNECTION_RESERVATIONS
+from projections.relay.leases import ACTIVITY_LEASES
+from projections.relay.reservations import CELL_RESERVATIONS
+from projections.table import Key, Row, Rows, Table
+
+
+class MemoryStore:
+    """Log, projections and volatile rows in dictionaries, under one lock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.lock = threading.Lock()
+        self.grown = threading.Condition(self.lock)
+        self.entries: list[Entry] = []
+        self.streams: dict[str, list[Entry]] = {}
+        self.results: dict[str, Result] = {}
+        self.tables: dict[Table, dict[Key, Row]] = {t: {} for t in (*TABLES, *volatile.TABLES)}
+
+    @contextmanager
+    def transaction(self) -> Iterator["MemoryTransaction"]:
+        with self.lock:
+            yield MemoryTransaction(self, self._clock)
+
+    def committed(self, entry: Entry) -> bool:
+        with self.lock:
+            return entry in self.entries[entry.position - 1 : entry.position]
+
+    def stored(self, keys: Sequence[str]) -> dict[str, Result]:
+        with self.lock:
+            return {key: self.results[key] for key in keys if key in self.results}
+
+    def forget_results(self, before: int, limit: int) -> int:
+        with self.lock:
+            old = [key for key, it in self.results.items() if it.stored_at < before][:limit]
+            for key in old:
+                del self.results[key]
+            return len(old)
+
+    def reopen(self) -> None:
+        """Memory does not break."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def head(self) -> Head:
+        if not self.entries:
+            return EMPTY_HEAD
+        last = self.entries[-1]
+        return Head(last.position, last.chain, last.recorded_at)
+
+    def read(self, after: int, limit: int) -> list[Entry]:
+        return self.entries[after : after + limit]
+
+    def place(self, host: HostId) -> Place | None:
+        held, alive = self.tables[ASSIGNMENTS].get(host), volatile.ASSIGNMENT_LIVENESS
+        if held is None:
+            return None
+        user_id, relay_host_id, cell_id, epoch = held[:4]
+        return Place(user_id, relay_host_id, cell_id, epoch, self.tables[alive][host][2])
+
+    def views(self) -> list[CellView]:
+        loads, runtimes = self.tables[CELL_RESERVATIONS], self.tables[volatile.CELL_RUNTIME]
+        return [
+            CellView(
+                cell_of(tuple(row)),
+                Load(*loads[key][1:]),
+                volatile.runtime_of(runtimes[key]) if key in runtimes else SILENT,
+            )
+            for key, row in sorted(self.tables[CELLS].items())
+        ]
+
+    def use(self, cell_id: str) -> CellUse:
+        leases = [row for row in self.tables[ACTIVITY_LEASES].values() if row[4] == cell_id]
+        return CellUse(
+            sum(row[2] == cell_id for row in self.tables[ASSIGNMENTS].values()),
+            len(leases),
+            sum(pending_control(row[2], row[3], row[5]) for row in leases),
+        )
+
+    def dump(self, table_name: str) -> list[tuple[Any, ...]]:
+        table = next(it for it in self.tables if it.name == table_name)
+        return [tuple(row) for _, row in sorted(self.tables[table].items())]
+
+
+def write_rows(tables: dict[Table, dict[Key, Row]], rows: Rows) -> None:
+    """Apply changes to tables in memory."""
+    for table, changes in rows.changes.items():
+        known = tables[table]
+        for key, change in changes.items():
+            if change is None:
+                known.pop(key, None)
+            elif isinstance(change, list):
+                known[key] = change
+            else:
+                row = list(known[key])
+                for name, value in change.items():
+                    row[table.index[name]] = value
+                known[key] = row
+
+
+class MemoryTransaction:
+    """A turn on the memory store; its lock is held for the turn."""
+
+    def __init__(self, store: MemoryStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._tables = store.tables
+
+    def open(self, opening: Opening) -> Opened:
+        runtimes = self._tables[volatile.CELL_RUNTIME].items()
+        return Opened(
+            clock=self._clock.now_us(),
+            entries=[] if opening.after is None else self._store.entries[opening.after :],
+            runtimes={key[0]: volatile.runtime_of(row) for key, row in runtimes},
+            liveness={h: it for h in opening.hosts if (it := self._liveness(h)) is not None},
+            loaded={
+                host: Loaded(None, list(self._store.streams.get(host_stream(host), ())))
+                for host in opening.streams
+            },
+            results={k: self._store.results[k] for k in opening.keys if k in self._store.results},
+        )
+
+    def fleet(self) -> Fleet:
+        cells = [tuple(row) for row in self._tables[CELLS].values()]
+        loads = self._tables[CELL_RESERVATIONS].values()
+        selectors = self._tables[SELECTOR].values()
+        versions = {cell_stream(row[0]): row[-1] for row in cells}
+        for row in selectors:
+            versions[SELECTOR_STREAM] = row[2]
+        facts = Facts(
+            cells={row[0]: cell_of(row) for row in cells},
+            loads={row[0]: Load(*row[1:]) for row in loads},
+            selector={row[0]: row[1] for row in selectors},
+        )
+        entries = self._store.entries
+        return Fleet(entries[-1] if entries else None, facts, versions)
+
+    def find(self, scan: Scan, limit: int) -> list[HostId]:
+        return list(dict.fromkeys(self._search(scan)))[:limit]
+
+    def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:
+        refused = []
+        for index, item in enumerate(items):
+            host = (item.user_id, item.relay_host_id)
+            lease_key = (*host, item.activity_id)
+            held = self._tables[ASSIGNMENTS].get(host)
+            lease = self._tables[ACTIVITY_LEASES].get(lease_key)
+            if held is None:
+                refused.append((index, "assignment_not_found"))
+            elif held[2] != cell_id:
+                refused.append((index, "activity_cell_not_authoritative"))
+            elif lease is None:
+                refused.append((index, "control_activity_not_found"))
+            elif lease[3] != "control" or lease[4] != cell_id:
+                refused.append((index, "control_activity_moved"))
+            else:
+                for table, key in (
+                    (volatile.LEASE_DEADLINES, lease_key),
+                    (volatile.ASSIGNMENT_LIVENESS, host),
+                ):
+                    known = self._tables[table].get(key, [*key, 0, 0])
+                    after = [max(known[-2], item.expires_at), max(known[-1], now)]
+                    self._tables[table][key] = [*key, *after]
+        return refused
+
+    def commit(self, batch: Batch) -> None:
+        for entry in batch.entries:
+            self._store.entries.append(entry)
+            self._store.streams.setdefault(entry.stream, []).append(entry)
+        write_rows(self._tables, batch.rows)
+        for result in batch.results:
+            self._store.results[result.key] = result
+        self._store.grown.notify_all()
+
+    def _liveness(self, host: HostId) -> Liveness | None:
+        row = self._tables[volatile.ASSIGNMENT_LIVENESS].get(host)
+        if row is None:
+            return None
+        deadlines = {
+            key[2]: Deadline(*it[3:])
+            for key, it in self._tables[volatile.LEASE_DEADLINES].items()
+            if key[:2] == host
+        }
+        return Liveness(row[2], row[3], deadlines)
+
+    def _search(self, scan: Scan) -> Iterator[HostId]:
+        if isinstance(scan, ConnectionsOfCell | LapsingConnections):
+            for row in self._tables[CONNECTION_RESERVATIONS].values():
+                if _connection_matches(scan, row):
+                    yield HostId(row[0], row[1])
+        elif isinstance(scan, ExpiredLeases):
+            deadlines = self._tables[volatile.LEASE_DEADLINES].values()
+            for row in sorted(deadlines, key=lambda it: it[3]):
+                if row[3] <= scan.now:
+                    yield HostId(row[0], row[1])
+        elif isinstance(scan, ExpiredCounts):
+            for key, row in self._tables[volatile.ASSIGNMENT_LIVENESS].items():
+                if row[2] <= scan.now and any(self._tables[ASSIGNMENTS][key][4:]):
+                    yield HostId(*key)
+        else:
+            for key, row in self._tables[volatile.REGION_PREFERENCES].items():
+                if row[3] < scan.before:
+                    yield HostId(*key)
+
+
+def _connection_matches(scan: ConnectionsOfCell | LapsingConnections, row: Row) -> bool:
+    cell_id, state, timeout_at = row[4], row[6], row[10]
+    if isinstance(scan, ConnectionsOfCell):
+        return cell_id == scan.cell_id and state in ("claimed", "late-arrival-debt")
+    if state == "reserved":
+        return bool(timeout_at <= scan.now)
+    return state == "late-arrival-debt" and bool(timeout_at <= scan.retired_at)

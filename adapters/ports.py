@@ -1,0 +1,145 @@
+"""What the log writer needs of a store. PostgreSQL and memory keep the same promises."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from adapters.entry import Entry, Head
+from domain.ids import HostId
+from domain.relay.assignment import Assignment
+from domain.relay.command import Scan
+from domain.relay.renewals import Renewal
+from domain.relay.runtime import CellRuntime, Liveness
+from domain.relay.turn import Facts
+from domain.relay.views import CellUse, CellView, Place
+from projections.table import Rows
+
+
+class Unavailable(Exception):
+    """The store cannot be reached, or what became of a commit is unknown; try again."""
+
+
+class Result(NamedTuple):
+    """A stored outcome of a command with an idempotency key."""
+
+    key: str
+    fingerprint: str
+    answer: str
+    """JSON: {"ok": …} or {"refusal": code, "facts": …}."""
+    position: int
+    stored_at: int
+    """Epoch ms."""
+
+
+class Snapshot(NamedTuple):
+    """A host's assignment as folded up to a stream version."""
+
+    host: HostId
+    version: int
+    assignment: Assignment
+
+
+class Fleet(NamedTuple):
+    """The last entry; all cells, their loads, the selector, and the versions of their streams."""
+
+    last: Entry | None
+    facts: Facts
+    versions: dict[str, int]
+
+
+class Loaded(NamedTuple):
+    """A stream's newest usable snapshot and the entries after it."""
+
+    snapshot: Snapshot | None
+    entries: list[Entry]
+
+
+@dataclass(slots=True)
+class Opening:
+    """What a turn of the writer wants to know when it has the lock."""
+
+    after: int | None
+    """The last position it has seen; None when it has seen nothing and will ask for the fleet."""
+    streams: Sequence[HostId] = ()
+    """Hosts whose streams are not in its cache."""
+    hosts: Sequence[HostId] = ()
+    """Hosts whose volatile rows it needs."""
+    keys: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class Opened:
+    """What it is told. All exact until the transaction ends."""
+
+    clock: int
+    """The store's clock, epoch microseconds."""
+    entries: list[Entry]
+    runtimes: dict[str, CellRuntime]
+    liveness: dict[HostId, Liveness]
+    loaded: dict[HostId, Loaded]
+    results: dict[str, Result]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a turn writes, all or nothing."""
+
+    entries: list[Entry] = field(default_factory=list)
+    rows: Rows = field(default_factory=Rows)
+    results: list[Result] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+
+
+class Transaction(Protocol):
+    """One turn's transaction. It holds the writer lock from `open` on."""
+
+    def open(self, opening: Opening) -> Opened: ...
+
+    def fleet(self) -> Fleet: ...
+
+    def find(self, scan: Scan, limit: int) -> list[HostId]: ...
+
+    def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:
+        """Extend deadlines where allowed; the index and refusal code of each item refused."""
+
+    def commit(self, batch: Batch) -> None: ...
+
+
+class Store(Protocol):
+    """A log with its projections and volatile rows."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Begin a turn; leaving it without `commit` takes everything back."""
+
+    def committed(self, entry: Entry) -> bool:
+        """Whether exactly this entry is in the log, judged while holding the writer lock."""
+
+    def stored(self, keys: Sequence[str]) -> dict[str, Result]:
+        """The stored outcomes of these idempotency keys, judged while holding the lock."""
+
+    def forget_results(self, before: int, limit: int) -> int:
+        """Prune outcomes stored before this time (epoch ms); answers how many."""
+
+    def reopen(self) -> None:
+        """Leave a broken connection behind."""
+
+    def close(self) -> None: ...
+
+
+class LogReader(Protocol):
+    """Reading the log and the projections, outside any turn."""
+
+    def head(self) -> Head: ...
+
+    def read(self, after: int, limit: int) -> list[Entry]: ...
+
+    def place(self, host: HostId) -> Place | None: ...
+
+    def views(self) -> list[CellView]:
+        """All cells with load and runtime, ordered by id."""
+
+    def use(self, cell_id: str) -> CellUse: ...
+
+    def dump(self, table_name: str) -> list[tuple[Any, ...]]:
+        """All rows of a table, ordered by key, JSON columns as text."""

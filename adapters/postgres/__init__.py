@@ -1,0 +1,1 @@
+"""PostgreSQL: a server to use, its schema, the log and the pool."""

@@ -1,0 +1,29 @@
+"""Names of streams: readable, with every part percent-encoded."""
+
+from functools import lru_cache
+from urllib.parse import quote
+
+from domain.events import Event
+from domain.ids import HostId
+from domain.relay.assignment import AssignmentEvent
+from domain.relay.cell import CellEvent
+
+SELECTOR_STREAM = "admission-selector:general"
+
+
+@lru_cache(maxsize=65_536)
+def host_stream(host: HostId) -> str:
+    """The stream of a host's assignment."""
+    return f"assignment:{quote(host.user_id, safe='')}/{quote(host.relay_host_id, safe='')}"
+
+
+def cell_stream(cell_id: str) -> str:
+    """The stream of a cell."""
+    return f"cell:{quote(cell_id, safe='')}"
+
+
+def stream_of(event: Event) -> str:
+    """The stream that an event belongs to."""
+    if isinstance(event, AssignmentEvent):
+        return host_stream(HostId(event.user_id, event.relay_host_id))
+    return cell_stream(event.cell_id) if isinstance(event, CellEvent) else SELECTOR_STREAM

@@ -1,0 +1,1 @@
+"""The service: settings, the log writer, HTTP, workers, the command line."""

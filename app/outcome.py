@@ -1,0 +1,55 @@
+"""What became of a command, and how it is kept for a repeated idempotency key."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from adapters.ports import Result
+from domain import refusals
+from domain.refusals import Refusal
+
+
+def _tree(refusal: type[Refusal]) -> list[type[Refusal]]:
+    return [refusal, *(leaf for child in refusal.__subclasses__() for leaf in _tree(child))]
+
+
+REFUSALS: dict[str, type[Refusal]] = {
+    it.code: it for it in _tree(refusals.Refusal) if "code" in vars(it) and it is not Refusal
+}
+"""Every refusal by its code."""
+
+
+class KeyReused(Refusal):
+    """An idempotency key came back with another request."""
+
+    code = "idempotency_key_reused"
+    title = "The idempotency key was used for another request"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answer or a refusal; `position` is the log's head when it was decided."""
+
+    answer: Any
+    refusal: Refusal | None
+    position: int
+    replayed: bool = False
+
+    def result(self, key: str, fingerprint: str, now: int) -> Result:
+        """The outcome as stored under its key."""
+        stored: dict[str, Any] = {"ok": self.answer}
+        if self.refusal is not None:
+            stored = {"refusal": self.refusal.code, "facts": self.refusal.facts}
+        return Result(key, fingerprint, orjson.dumps(stored).decode(), self.position, now)
+
+
+def replayed(result: Result, fingerprint: str) -> Outcome:
+    """The stored outcome of the same request; a refusal if the request is another."""
+    if result.fingerprint != fingerprint:
+        return Outcome(None, KeyReused(), result.position)
+    stored = orjson.loads(result.answer)
+    if "refusal" in stored:
+        refusal = REFUSALS[stored["refusal"]](**stored["facts"])
+        return Outcome(None, refusal, result.position, replayed=True)
+    return Outcome(stored["ok"], None, result.position, replayed=True)

@@ -1,0 +1,1 @@
+"""The rules: pure functions over events. No I/O, no clock, no randomness."""

@@ -1,0 +1,1 @@
+"""Relay assignments: which host holds which place on which cell, and since when."""

@@ -1,0 +1,67 @@
+"""What a relay command is: a frozen request that names the hosts it must see."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from domain.ids import HostId
+from domain.relay.turn import ReadSet
+
+
+class ConnectionsOfCell(NamedTuple):
+    """Hosts with claimed connections or late-arrival debt on a cell."""
+
+    cell_id: str
+
+
+class LapsingConnections(NamedTuple):
+    """Hosts with a reserved connection timed out at `now`, or debt timed out at `retired_at`."""
+
+    now: int
+    retired_at: int
+
+
+class ExpiredLeases(NamedTuple):
+    """Hosts with an activity lease that ended at or before `now`."""
+
+    now: int
+
+
+class ExpiredCounts(NamedTuple):
+    """Hosts whose own lease ended at or before `now` while a counter is above zero."""
+
+    now: int
+
+
+class OldPreferences(NamedTuple):
+    """Hosts whose region preference was observed before `before`."""
+
+    before: int
+
+
+Scan = ConnectionsOfCell | LapsingConnections | ExpiredLeases | ExpiredCounts | OldPreferences
+"""A search over many hosts that runs inside the command's own transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A request to decide on."""
+
+    @property
+    def hosts(self) -> tuple[HostId, ...]:
+        """The hosts whose state the decision reads."""
+        return ()
+
+    def scan(self, read_set: ReadSet, now: int) -> Scan | None:
+        """Which further hosts to find and load, if any."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class HostCommand(Command):
+    """A request about one host."""
+
+    host: HostId
+
+    @property
+    def hosts(self) -> tuple[HostId, ...]:
+        return (self.host,)

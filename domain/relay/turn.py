@@ -1,0 +1,304 @@
+"""One command's turn: what it may read, what it has decided so far, what it does to cells.
+
+A turn never changes its read set. It keeps the states after its own events in an overlay, so a
+rule that decides several things in a row sees each of them, and a refusal leaves no trace except
+what was settled before it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from domain.events import Event
+from domain.ids import HostId
+from domain.limits import ACTIVITY_LEASE_MS, Region
+from domain.refusals import AssignmentNotFound, CellNotFound, Refusal, RelayCapacityExhausted
+from domain.relay.assignment import Assignment, AssignmentEvent, Shift
+from domain.relay.cell import AdmissionSelectorOpened, Cell, CellEvent, evolve_cell
+from domain.relay.policy import Policy
+from domain.relay.runtime import (
+    SILENT,
+    CellRuntime,
+    Deadline,
+    Liveness,
+    Touch,
+    TouchDeadline,
+    TouchLiveness,
+    TouchPreference,
+    TouchRuntime,
+)
+
+K = TypeVar("K")
+V = TypeVar("V")
+EvolveAssignment = Callable[[Assignment | None, AssignmentEvent], Assignment]
+
+
+class Load(NamedTuple):
+    """A cell's reservations: units by counters, units by leases, outstanding connections."""
+
+    reserved_units: int = 0
+    leased_units: int = 0
+    connections: int = 0
+
+
+NO_LOAD = Load()
+
+
+@dataclass(slots=True)
+class Facts:
+    """States by key. Cells are always all there; hosts only where a command names them."""
+
+    cells: dict[str, Cell] = field(default_factory=dict)
+    loads: dict[str, Load] = field(default_factory=dict)
+    runtimes: dict[str, CellRuntime] = field(default_factory=dict)
+    assignments: dict[HostId, Assignment] = field(default_factory=dict)
+    liveness: dict[HostId, Liveness] = field(default_factory=dict)
+    selector: dict[str, int] = field(default_factory=dict)
+    """The admission selector's generation under "general"; empty until it was opened."""
+
+    def adopt(self, after: "Facts") -> None:
+        """Take over the states that a decision left behind."""
+        self.cells.update(after.cells)
+        self.loads.update(after.loads)
+        self.runtimes.update(after.runtimes)
+        self.assignments.update(after.assignments)
+        self.liveness.update(after.liveness)
+        self.selector.update(after.selector)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSet:
+    """What a decision is a function of, beside the command and the time."""
+
+    policy: Policy
+    facts: Facts
+
+
+@dataclass(slots=True)
+class Decision:
+    """A command's outcome: an answer or a refusal, the events, the touches, the states after."""
+
+    answer: Any
+    refusal: Refusal | None
+    events: list[Event]
+    touches: list[Touch]
+    after: Facts
+
+
+class Turn:
+    """The state of one decision in the making. Times are epoch ms."""
+
+    __slots__ = (
+        "_base",
+        "_evolve",
+        "_journal",
+        "_settled",
+        "after",
+        "events",
+        "found",
+        "now",
+        "policy",
+        "touches",
+    )
+
+    def __init__(
+        self,
+        read_set: ReadSet,
+        now: int,
+        evolve: EvolveAssignment,
+        found: Sequence[HostId] = (),
+    ) -> None:
+        self._base = read_set.facts
+        self._evolve = evolve
+        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+        self._settled = (0, 0)
+        self.policy = read_set.policy
+        self.now = now
+        self.found = found
+        self.after = Facts()
+        self.events: list[Event] = []
+        self.touches: list[Touch] = []
+
+    # reading
+
+    def cell(self, cell_id: str) -> Cell | None:
+        return self.after.cells.get(cell_id) or self._base.cells.get(cell_id)
+
+    def cells(self) -> dict[str, Cell]:
+        """All cells, by id."""
+        return {**self._base.cells, **self.after.cells} if self.after.cells else self._base.cells
+
+    def require_cell(self, cell_id: str) -> Cell:
+        """The cell. Refuses `cell_not_found`."""
+        cell = self.cell(cell_id)
+        if cell is None:
+            raise CellNotFound(cell_id=cell_id)
+        return cell
+
+    def load(self, cell_id: str) -> Load:
+        return self.after.loads.get(cell_id) or self._base.loads.get(cell_id) or NO_LOAD
+
+    def runtime(self, cell_id: str) -> CellRuntime:
+        return self.after.runtimes.get(cell_id) or self._base.runtimes.get(cell_id) or SILENT
+
+    @property
+    def selector_generation(self) -> int | None:
+        return {**self._base.selector, **self.after.selector}.get("general")
+
+    def assignment(self, host: HostId) -> Assignment | None:
+        return self.after.assignments.get(host) or self._base.assignments.get(host)
+
+    def require_assignment(self, host: HostId) -> Assignment:
+        """The host's assignment. Refuses `assignment_not_found`."""
+        assignment = self.assignment(host)
+        if assignment is None:
+            raise AssignmentNotFound()
+        return assignment
+
+    def liveness(self, host: HostId) -> Liveness:
+        """The host's deadlines. A host without any (a restored log) gets full fresh ones."""
+        known = self.after.liveness.get(host) or self._base.liveness.get(host)
+        return known or Liveness(self.now + ACTIVITY_LEASE_MS, self.now)
+
+    def deadline(self, host: HostId, activity_id: str) -> Deadline:
+        """A lease's deadline; full and fresh when none is known."""
+        known = self.liveness(host).deadlines.get(activity_id)
+        return known or Deadline(self.now + ACTIVITY_LEASE_MS, self.now)
+
+    # deciding
+
+    def record(self, event: Event) -> None:
+        """Decide that this happened."""
+        self.events.append(event)
+        if isinstance(event, AssignmentEvent):
+            host = HostId(event.user_id, event.relay_host_id)
+            after = self._evolve(self.assignment(host), event)
+            self._put(self.after.assignments, host, after)
+            for shift in event.shifts:
+                self._put(self.after.loads, shift.cell_id, Load(*shift[2:]))
+        elif isinstance(event, CellEvent):
+            after_cell = evolve_cell(self.cell(event.cell_id), event)
+            self._put(self.after.cells, event.cell_id, after_cell)
+        else:
+            assert isinstance(event, AdmissionSelectorOpened)
+            self._put(self.after.selector, "general", 0)
+
+    def touch_runtime(self, cell_id: str, runtime: CellRuntime) -> None:
+        self._put(self.after.runtimes, cell_id, runtime)
+        self.touches.append(TouchRuntime(cell_id, runtime))
+
+    def touch_liveness(self, host: HostId, lease_expires_at: int, last_activity_at: int) -> None:
+        deadlines = self.liveness(host).deadlines
+        self._put(
+            self.after.liveness, host, Liveness(lease_expires_at, last_activity_at, deadlines)
+        )
+        self.touches.append(TouchLiveness(*host, lease_expires_at, last_activity_at))
+
+    def extend_liveness(self, host: HostId, lease_expires_at: int) -> None:
+        """Note activity now; the assignment's lease is never shortened."""
+        known = self.liveness(host).lease_expires_at if self._knows(host) else 0
+        self.touch_liveness(host, max(known, lease_expires_at), self.now)
+
+    def touch_deadline(self, host: HostId, activity_id: str, deadline: Deadline | None) -> None:
+        """Set a lease's deadline; None drops it together with the lease."""
+        known = self.liveness(host)
+        deadlines = {k: v for k, v in known.deadlines.items() if k != activity_id}
+        if deadline is not None:
+            deadlines[activity_id] = deadline
+        after = Liveness(known.lease_expires_at, known.last_activity_at, deadlines)
+        self._put(self.after.liveness, host, after)
+        self.touches.append(TouchDeadline(*host, activity_id, deadline))
+
+    def touch_preference(self, host: HostId, region: Region | None) -> None:
+        self.touches.append(TouchPreference(*host, region, self.now))
+
+    def settle(self) -> None:
+        """Make what was decided so far survive a later refusal (the original commits here)."""
+        self._settled = (len(self.events), len(self.touches))
+        self._journal.clear()
+
+    def decided(self, answer: Any) -> Decision:
+        return Decision(answer, None, self.events, self.touches, self.after)
+
+    def refused(self, refusal: Refusal) -> Decision:
+        for states, key, before in reversed(self._journal):
+            if before is None:
+                del states[key]
+            else:
+                states[key] = before
+        events, touches = self._settled
+        return Decision(None, refusal, self.events[:events], self.touches[:touches], self.after)
+
+    def _knows(self, host: HostId) -> bool:
+        return host in self.after.liveness or host in self._base.liveness
+
+    def _put(self, states: dict[K, V], key: K, value: V) -> None:
+        self._journal.append((states, key, states.get(key)))
+        states[key] = value
+
+
+class Ledger:
+    """Adds up what one event does to the cells it touches."""
+
+    __slots__ = ("_loads", "_turn", "_units")
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._loads: dict[str, Load] = {}
+        self._units: dict[str, int] = {}
+
+    def load(self, cell_id: str) -> Load:
+        return self._loads.get(cell_id) or self._turn.load(cell_id)
+
+    def reserve(self, cell_id: str, units: int) -> None:
+        """Take units of a cell. Refuses `relay_capacity_exhausted` above its capacity."""
+        self._require_capacity(cell_id, self.load(cell_id).reserved_units + units)
+        self._shift(cell_id, units)
+
+    def release(self, cell_id: str, units: int) -> None:
+        """Give units of a cell back; the cell never goes below zero."""
+        self._shift(cell_id, -units)
+
+    def release_within_capacity(self, cell_id: str, units: int) -> None:
+        """Give units back where the original also insists that the rest fits the capacity.
+
+        Refuses `relay_capacity_exhausted` when a lowered capacity is still exceeded.
+        """
+        self._require_capacity(cell_id, self.load(cell_id).reserved_units - units)
+        self._shift(cell_id, -units)
+
+    def recount(self, cell_id: str) -> None:
+        """Repair: reserve what the cell's leases weigh. Refuses `relay_capacity_exhausted`."""
+        load = self.load(cell_id)
+        self._require_capacity(cell_id, load.leased_units)
+        self._shift(cell_id, load.leased_units - load.reserved_units)
+
+    def lease(self, cell_id: str, units: int) -> None:
+        """Change the units that leases hold on a cell."""
+        reserved, leased, connections = self.load(cell_id)
+        self._set(cell_id, 0, Load(reserved, leased + units, connections))
+
+    def connect(self, cell_id: str, count: int) -> None:
+        """Change the number of outstanding connection reservations of a cell."""
+        reserved, leased, connections = self.load(cell_id)
+        self._set(cell_id, 0, Load(reserved, leased, connections + count))
+
+    def shifts(self) -> tuple[Shift, ...]:
+        return tuple([Shift(key, self._units[key], *load) for key, load in self._loads.items()])
+
+    def _shift(self, cell_id: str, units: int) -> None:
+        reserved, leased, connections = self.load(cell_id)
+        self._set(cell_id, units, Load(max(0, reserved + units), leased, connections))
+
+    def _set(self, cell_id: str, units: int, load: Load) -> None:
+        self._loads[cell_id] = load
+        self._units[cell_id] = self._units.get(cell_id, 0) + units
+
+    def _require_capacity(self, cell_id: str, reserved_units: int) -> None:
+        cell = self._turn.require_cell(cell_id)
+        if reserved_units > cell.capacity_units:
+            raise RelayCapacityExhausted(
+                cell_id=cell_id,
+                capacity_units=cell.capacity_units,
+                reserved_units=self._turn.load(cell_id).reserved_units,
+            )

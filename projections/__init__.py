@@ -1,0 +1,1 @@
+"""Read models: pure folds from events to rows, and their rebuild and verification."""

@@ -1,0 +1,1 @@
+"""Replaying recorded runs of the original against our rules."""

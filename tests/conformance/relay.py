@@ -1,0 +1,167 @@
+"""Replay recorded traces through the log writer and compare every answer and state.
+
+    python -m tests.conformance.relay [--whole] [--memory|--postgres] FOLDER…
+
+A trace stops at its first operation that does not exist yet.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.clock import VirtualClock
+from adapters.entry import Meta
+from adapters.mapper import EventMapper
+from adapters.memory import MemoryStore, write_rows
+from adapters.ports import LogReader, Store
+from app.scribe import Request, Scribe
+from app.working_set import WorkingSet
+from domain.refusals import Refusal
+from domain.relay.command import Command
+from projections.catalogue import TABLES, Folder
+from projections.table import Rows
+from tests.conformance.operations import (
+    COMMANDS,
+    QUESTIONS,
+    SWEEPS,
+    original_words,
+    policy_of,
+)
+from tests.conformance.state import observed_state
+from tests.conformance.traces import Trace
+
+OURS = {"cell_url_taken": "sql_constraint"}
+"""Named refusals here that the original leaves to its storage."""
+
+
+@dataclass
+class Difference:
+    """The first thing that differs: what was given, expected and got."""
+
+    step: int
+    operation: str
+    given: Any
+    expected: Any
+    got: Any
+
+
+@dataclass
+class Verdict:
+    """How far a trace went, and what was wrong."""
+
+    trace: Trace
+    reached: int = 0
+    stopped_at: str | None = None
+    steps: dict[str, int] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
+    difference: Difference | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.difference is None
+
+
+class Replay:
+    """One trace on one store."""
+
+    def __init__(self, trace: Trace, store: Store, reader: LogReader, clock: VirtualClock) -> None:
+        self.trace = trace
+        self.store = store
+        self.reader = reader
+        self.clock = clock
+        self.policy = policy_of(trace.config)
+        self.mapper = EventMapper()
+        self._restart()
+
+    def _restart(self) -> None:
+        known = WorkingSet(self.mapper, self.policy, hosts_max=100)
+        self.scribe = Scribe(self.store, known, self.clock)
+
+    def run(self) -> Verdict:
+        verdict = Verdict(self.trace)
+        last: dict[str, Any] = {}
+        for line in self.trace.lines:
+            if "state" in line:
+                verdict.difference = self._compare_state(line, last)
+            else:
+                operation = line["op"]
+                if not self.knows(operation):
+                    verdict.stopped_at = operation
+                    break
+                last = line
+                verdict.reached += 1
+                verdict.steps[operation] = verdict.steps.get(operation, 0) + 1
+                verdict.difference = self._compare_answer(line)
+                if verdict.ok:
+                    verdict.passed[operation] = verdict.passed.get(operation, 0) + 1
+            if not verdict.ok:
+                break
+        if verdict.ok:
+            verdict.difference = self._compare_rebuild(last)
+        return verdict
+
+    @staticmethod
+    def knows(operation: str) -> bool:
+        return operation in {*COMMANDS, *SWEEPS, *QUESTIONS, "restart", "construct"}
+
+    def _compare_answer(self, line: dict[str, Any]) -> Difference | None:
+        self.clock.set(line["now"])
+        try:
+            got: Any = {"ok": original_words(self._perform(line["op"], line["args"], line["now"]))}
+        except Refusal as refusal:
+            got = {"err": OURS.get(refusal.code, refusal.code)}
+        expected = {key: line[key] for key in ("ok", "err") if key in line}
+        if got == expected:
+            return None
+        return Difference(line["i"], line["op"], line["args"], expected, got)
+
+    def _perform(self, operation: str, args: dict[str, Any], now: int) -> Any:
+        if operation == "restart":
+            return self._restart()
+        if operation == "construct":
+            policy_of(args["options"])
+            return None
+        if operation in QUESTIONS:
+            return QUESTIONS[operation](args, self.reader, now, self.policy)
+        if operation in COMMANDS:
+            return self._execute(COMMANDS[operation](args))
+        total = 0
+        for command in SWEEPS[operation]:
+            total = 0
+            while done := self._execute(command):
+                total += done
+        return total
+
+    def _execute(self, command: Command) -> Any:
+        outcome = self.scribe.run([Request(command, Meta("conformance", "test"))])[0]
+        if outcome.refusal is not None:
+            raise outcome.refusal
+        return outcome.answer
+
+    def _compare_state(self, line: dict[str, Any], last: dict[str, Any]) -> Difference | None:
+        got, expected = observed_state(self.reader), line["state"]
+        for part in expected:
+            if got[part] != expected[part]:
+                return Difference(
+                    line["after"], last["op"], f"state.{part}", expected[part], got[part]
+                )
+        return None
+
+    def _compare_rebuild(self, last: dict[str, Any]) -> Difference | None:
+        """Fold the whole log into memory and compare every projection with the live one."""
+        rebuilt = MemoryStore(self.clock)
+        folder, rows = Folder(), Rows()
+        for entry in self.reader.read(0, 1_000_000):
+            folder.fold(self.mapper.read(entry), entry.version, entry.position, rows)
+        write_rows(rebuilt.tables, rows)
+        for table in TABLES:
+            live, folded = self.reader.dump(table.name), rebuilt.dump(table.name)
+            if live != folded:
+                operation = last.get("op", "")
+                return Difference(last.get("i", 0), operation, table.name, live, folded)
+        return None
+
+
+def replay_in_memory(trace: Trace) -> Verdict:
+    clock = VirtualClock(trace.start)
+    store = MemoryStore(clock)
+    return Replay(trace, store, store, clock).run()
