@@ -8,16 +8,20 @@ A trace stops at its first operation that does not exist yet.
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
+
 from adapters.clock import VirtualClock
 from adapters.entry import Meta
 from adapters.mapper import EventMapper
 from adapters.memory import MemoryStore, write_rows
 from adapters.ports import LogReader, Store
+from adapters.postgres.store import PostgresStore
 from app.scribe import Request, Scribe
 from app.working_set import WorkingSet
 from domain.refusals import Refusal
 from domain.relay.command import Command
 from projections.catalogue import TABLES, Folder
+from projections.relay import volatile
 from projections.table import Rows
 from tests.conformance.operations import (
     COMMANDS,
@@ -29,6 +33,9 @@ from tests.conformance.operations import (
 from tests.conformance.state import observed_state
 from tests.conformance.traces import Trace
 
+EMPTY = "TRUNCATE log, snapshots, command_results, " + ", ".join(
+    table.name for table in (*TABLES, *volatile.TABLES)
+)
 OURS = {"cell_url_taken": "sql_constraint"}
 """Named refusals here that the original leaves to its storage."""
 
@@ -159,6 +166,18 @@ class Replay:
                 operation = last.get("op", "")
                 return Difference(last.get("i", 0), operation, table.name, live, folded)
         return None
+
+
+def replay_on_postgres(trace: Trace, dsn: str) -> Verdict:
+    """Replay on a migrated database, which is emptied first."""
+    clock = VirtualClock(trace.start)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(EMPTY)
+    store = PostgresStore(dsn)
+    try:
+        return Replay(trace, store, store, clock).run()
+    finally:
+        store.close()
 
 
 def replay_in_memory(trace: Trace) -> Verdict:

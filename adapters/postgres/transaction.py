@@ -1,0 +1,190 @@
+"""One turn of the writer on PostgreSQL: everything asked in one round trip, written in another."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import psycopg
+
+from adapters.entry import Entry
+from adapters.ports import Batch, Fleet, Loaded, Opened, Opening, Result, Snapshot
+from adapters.postgres import statements
+from adapters.postgres.rows import array, json_array
+from adapters.postgres.rows import statements as row_statements
+from adapters.snapshots import FOLD_FINGERPRINT, read_assignment, write_assignment
+from adapters.streams import SELECTOR_STREAM, cell_stream, host_stream
+from domain.ids import HostId
+from domain.relay import command
+from domain.relay.command import Scan
+from domain.relay.renewals import Renewal
+from domain.relay.runtime import CellRuntime, Deadline, Liveness
+from domain.relay.turn import Facts, Load
+from projections.relay.cells import cell_of
+from projections.relay.volatile import runtime_of
+
+CATCH_UP_ENTRIES_MAX = 1_000_000
+
+_SCANS: dict[type, str] = {
+    command.ConnectionsOfCell: statements.CONNECTIONS_OF_CELL,
+    command.LapsingConnections: statements.LAPSING_CONNECTIONS,
+    command.ExpiredLeases: statements.EXPIRED_LEASES,
+    command.ExpiredCounts: statements.EXPIRED_COUNTS,
+    command.OldPreferences: statements.OLD_PREFERENCES,
+}
+ParsedRuntimes: TypeAlias = dict[str, tuple[Any, CellRuntime]]
+"""Runtime rows as last parsed, by cell: most turns read the same text again."""
+
+
+class PostgresTransaction:
+    """Holds the writer lock from `open` until it ends."""
+
+    def __init__(self, connection: psycopg.Connection[Any], parsed: ParsedRuntimes) -> None:
+        self._connection = connection
+        self._parsed = parsed
+        self._begun = False
+        self.ended = False
+
+    def open(self, opening: Opening) -> Opened:
+        connection = self._connection
+        asked: dict[str, psycopg.Cursor[Any]] = {}
+
+        def ask(name: str, query: str, *parameters: Any) -> None:
+            asked[name] = connection.execute(query, parameters, prepare=True)
+
+        with connection.pipeline():
+            if not self._begun:
+                connection.execute("BEGIN")
+                self._begun = True
+            if opening.streams:
+                streams = array([host_stream(host) for host in opening.streams])
+                ask("streams", statements.STREAMS, streams, FOLD_FINGERPRINT, streams)
+            connection.execute(statements.LOCK, prepare=True)
+            if opening.after is not None:
+                ask("entries", statements.AFTER, opening.after, CATCH_UP_ENTRIES_MAX)
+            ask("runtimes", statements.RUNTIMES)
+            if opening.hosts:
+                hosts = [array(column) for column in zip(*opening.hosts, strict=True)]
+                ask("liveness", statements.LIVENESS, *hosts)
+                ask("deadlines", statements.DEADLINES, *hosts)
+            if opening.keys:
+                ask("results", statements.RESULTS, array(opening.keys))
+            ask("clock", statements.CLOCK)
+
+        def told(name: str) -> list[Any]:
+            return asked[name].fetchall() if name in asked else []
+
+        return Opened(
+            clock=told("clock")[0][0],
+            entries=[Entry(*row) for row in told("entries")],
+            runtimes={row[0]: self._runtime(row) for row in told("runtimes")},
+            liveness=_liveness(told("liveness"), told("deadlines")),
+            loaded=_loaded(opening.streams, told("streams")),
+            results={row[0]: Result(*row) for row in told("results")},
+        )
+
+    def fleet(self) -> Fleet:
+        connection = self._connection
+        with connection.pipeline():
+            last = connection.execute(statements.LAST)
+            cells = connection.execute(statements.CELLS)
+            loads = connection.execute(statements.LOADS)
+            selectors = connection.execute(statements.SELECTORS)
+        facts, versions = Facts(), {}
+        for row in cells.fetchall():
+            facts.cells[row[0]] = cell_of(row)
+            versions[cell_stream(row[0])] = row[-1]
+        for cell_id, *load in loads.fetchall():
+            facts.loads[cell_id] = Load(*load)
+        for selector_id, generation, version in selectors.fetchall():
+            facts.selector[selector_id] = generation
+            versions[SELECTOR_STREAM] = version
+        entry = last.fetchone()
+        return Fleet(None if entry is None else Entry(*entry), facts, versions)
+
+    def find(self, scan: Scan, limit: int) -> list[HostId]:
+        rows = self._connection.execute(_SCANS[type(scan)], [*scan, limit]).fetchall()
+        return [HostId(*row) for row in rows]
+
+    def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:
+        if not items:
+            return []
+        users, hosts, activities, expiries = (array(column) for column in zip(*items, strict=True))
+        asked = {
+            "cell_id": cell_id,
+            "now": now,
+            "index": array(range(len(items))),
+            "user_id": users,
+            "relay_host_id": hosts,
+            "activity_id": activities,
+            "expires_at": expiries,
+        }
+        return self._connection.execute(statements.RENEW, asked, prepare=True).fetchall()
+
+    def commit(self, batch: Batch) -> None:
+        connection = self._connection
+        with connection.pipeline():
+            if batch.entries:
+                self._append(batch.entries)
+            for query, parameters in row_statements(batch.rows):
+                connection.execute(query, parameters, prepare=True)
+            if batch.results:
+                columns = [array(column) for column in zip(*batch.results, strict=True)]
+                connection.execute(statements.KEEP_RESULTS, columns, prepare=True)
+            if batch.snapshots:
+                self._take(batch.snapshots)
+            connection.execute("COMMIT")
+        self.ended = True
+
+    def _runtime(self, row: Any) -> CellRuntime:
+        known = self._parsed.get(row[0])
+        if known is None or known[0] != row:
+            known = self._parsed[row[0]] = (row, runtime_of(row))
+        return known[1]
+
+    def _append(self, entries: list[Entry]) -> None:
+        position, stream, version, topic, state, recorded_at, chain = zip(*entries, strict=True)
+        parameters = (
+            recorded_at[0],
+            array(position),
+            array(stream),
+            array(version),
+            array(topic),
+            json_array(state),
+            array([value.hex() for value in chain]),
+        )
+        self._connection.execute(statements.APPEND, parameters, prepare=True)
+        self._connection.execute(statements.NOTIFY, [position[-1]], prepare=True)
+
+    def _take(self, snapshots: list[Snapshot]) -> None:
+        newest = {snapshot.host: snapshot for snapshot in snapshots}.values()
+        parameters = (
+            array([host_stream(it.host) for it in newest]),
+            array([it.version for it in newest]),
+            array([FOLD_FINGERPRINT] * len(newest)),
+            json_array([write_assignment(it.assignment) for it in newest]),
+        )
+        self._connection.execute(statements.TAKE_SNAPSHOTS, parameters, prepare=True)
+
+
+def _liveness(hosts: list[Any], deadlines: list[Any]) -> dict[HostId, Liveness]:
+    by_host: dict[HostId, dict[str, Deadline]] = {}
+    for user_id, relay_host_id, activity_id, expires_at, updated_at in deadlines:
+        own = by_host.setdefault(HostId(user_id, relay_host_id), {})
+        own[activity_id] = Deadline(expires_at, updated_at)
+    liveness = {}
+    for user_id, relay_host_id, lease_expires_at, last_activity_at in hosts:
+        host = HostId(user_id, relay_host_id)
+        liveness[host] = Liveness(lease_expires_at, last_activity_at, by_host.get(host, {}))
+    return liveness
+
+
+def _loaded(hosts: Sequence[HostId], rows: list[Any]) -> dict[HostId, Loaded]:
+    streams = {host_stream(host): host for host in hosts}
+    loaded = {host: Loaded(None, []) for host in hosts}
+    for row in rows:
+        entry, host = Entry(*row), streams[row[1]]
+        if entry.topic == statements.SNAPSHOT_TOPIC:
+            taken = Snapshot(host, entry.version, read_assignment(entry.state))
+            loaded[host] = Loaded(taken, [])
+        else:
+            loaded[host].entries.append(entry)
+    return loaded
