@@ -4,7 +4,7 @@ An unknown topic or a version newer than the code is an error, never a skip.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -103,7 +103,7 @@ class EventMapper(Mapper[str]):
 
 def write_meta(meta: Meta) -> str:
     """The stored form of a command's meta, the same for all its events."""
-    return orjson.dumps(asdict(meta)).decode()
+    return orjson.dumps(meta).decode()
 
 
 def write_state(event: Event, meta: str) -> str:

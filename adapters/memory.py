@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from adapters.clock import Clock
 from adapters.entry import EMPTY_HEAD, Entry, Head
-from adapters.ports import Batch, Fleet, Loaded, Opened, Opening, Result
+from adapters.ports import Batch, Fleet, Loaded, Opened, Overtaken, Result, Seen, Wanted
 from adapters.streams import SELECTOR_STREAM, cell_stream, host_stream
 from domain.ids import HostId
 from domain.relay.command import (
@@ -34,10 +33,10 @@ from projections.table import Key, Row, Rows, Table
 class MemoryStore:
     """Log, projections and volatile rows in dictionaries, under one lock."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self.lock = threading.Lock()
         self.grown = threading.Condition(self.lock)
+        self.turns = 0
         self.entries: list[Entry] = []
         self.streams: dict[str, list[Entry]] = {}
         self.results: dict[str, Result] = {}
@@ -46,7 +45,19 @@ class MemoryStore:
     @contextmanager
     def transaction(self) -> Iterator["MemoryTransaction"]:
         with self.lock:
-            yield MemoryTransaction(self, self._clock)
+            yield MemoryTransaction(self)
+
+    def preload(self, wanted: Wanted) -> Seen:
+        with self.lock:
+            return MemoryTransaction(self).see(wanted)
+
+    def commit_ahead(self, batch: Batch, turn: int) -> "MemoryCommit":
+        with self.lock:
+            self.turns += 1
+            overtaken = self.turns != turn
+            if not overtaken:
+                MemoryTransaction(self).commit(batch)
+        return MemoryCommit(overtaken)
 
     def committed(self, entry: Entry) -> bool:
         with self.lock:
@@ -77,6 +88,13 @@ class MemoryStore:
 
     def read(self, after: int, limit: int) -> list[Entry]:
         return self.entries[after : after + limit]
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries that follow the head; the caller holds the lock."""
+        for entry in entries:
+            self.entries.append(entry)
+            self.streams.setdefault(entry.stream, []).append(entry)
+        self.grown.notify_all()
 
     def place(self, host: HostId) -> Place | None:
         held, alive = self.tables[ASSIGNMENTS].get(host), volatile.ASSIGNMENT_LIVENESS
@@ -109,6 +127,20 @@ class MemoryStore:
         return [tuple(row) for _, row in sorted(self.tables[table].items())]
 
 
+class MemoryCommit:
+    """A commit that is over as soon as it began."""
+
+    def __init__(self, overtaken: bool) -> None:
+        self._overtaken = overtaken
+
+    def fileno(self) -> None:
+        return None
+
+    def finish(self) -> None:
+        if self._overtaken:
+            raise Overtaken
+
+
 def write_rows(tables: dict[Table, dict[Key, Row]], rows: Rows) -> None:
     """Apply changes to tables in memory."""
     for table, changes in rows.changes.items():
@@ -128,23 +160,29 @@ def write_rows(tables: dict[Table, dict[Key, Row]], rows: Rows) -> None:
 class MemoryTransaction:
     """A turn on the memory store; its lock is held for the turn."""
 
-    def __init__(self, store: MemoryStore, clock: Clock) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._clock = clock
         self._tables = store.tables
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, after: int | None, wanted: Wanted) -> Opened:
+        self._store.turns += 1
         runtimes = self._tables[volatile.CELL_RUNTIME].items()
         return Opened(
-            clock=self._clock.now_us(),
-            entries=[] if opening.after is None else self._store.entries[opening.after :],
+            turn=self._store.turns,
+            entries=[] if after is None else self._store.entries[after:],
             runtimes={key[0]: volatile.runtime_of(row) for key, row in runtimes},
-            liveness={h: it for h in opening.hosts if (it := self._liveness(h)) is not None},
+            seen=self.see(wanted),
+        )
+
+    def see(self, wanted: Wanted) -> Seen:
+        results = self._store.results
+        return Seen(
+            liveness={h: it for h in wanted.hosts if (it := self._liveness(h)) is not None},
             loaded={
                 host: Loaded(None, list(self._store.streams.get(host_stream(host), ())))
-                for host in opening.streams
+                for host in wanted.streams
             },
-            results={k: self._store.results[k] for k in opening.keys if k in self._store.results},
+            results={key: results[key] for key in wanted.keys if key in results},
         )
 
     def fleet(self) -> Fleet:
@@ -191,13 +229,10 @@ class MemoryTransaction:
         return refused
 
     def commit(self, batch: Batch) -> None:
-        for entry in batch.entries:
-            self._store.entries.append(entry)
-            self._store.streams.setdefault(entry.stream, []).append(entry)
         write_rows(self._tables, batch.rows)
         for result in batch.results:
             self._store.results[result.key] = result
-        self._store.grown.notify_all()
+        self._store.append(batch.entries)
 
     def _liveness(self, host: HostId) -> Liveness | None:
         row = self._tables[volatile.ASSIGNMENT_LIVENESS].get(host)

@@ -16,6 +16,10 @@ from domain.relay.views import CellUse, CellView, Place
 from projections.table import Rows
 
 
+class Overtaken(Exception):
+    """Another writer had a turn in between; what was decided ahead of the lock is void."""
+
+
 class Unavailable(Exception):
     """The store cannot be reached, or what became of a commit is unknown; try again."""
 
@@ -56,29 +60,35 @@ class Loaded(NamedTuple):
 
 
 @dataclass(slots=True)
-class Opening:
-    """What a turn of the writer wants to know when it has the lock."""
+class Wanted:
+    """What a turn must see before it can decide."""
 
-    after: int | None
-    """The last position it has seen; None when it has seen nothing and will ask for the fleet."""
     streams: Sequence[HostId] = ()
-    """Hosts whose streams are not in its cache."""
+    """Hosts whose streams are not in the writer's cache."""
     hosts: Sequence[HostId] = ()
     """Hosts whose volatile rows it needs."""
     keys: Sequence[str] = ()
+    """Idempotency keys that may have outcomes."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the store told of it. Hosts without a row are missing in `liveness`."""
+
+    liveness: dict[HostId, Liveness]
+    loaded: dict[HostId, Loaded]
+    results: dict[str, Result]
 
 
 @dataclass(slots=True)
 class Opened:
-    """What it is told. All exact until the transaction ends."""
+    """What a turn is told when it has the lock. All exact until the transaction ends."""
 
-    clock: int
-    """The store's clock, epoch microseconds."""
+    turn: int
+    """The number of this turn, over all writers of the database."""
     entries: list[Entry]
     runtimes: dict[str, CellRuntime]
-    liveness: dict[HostId, Liveness]
-    loaded: dict[HostId, Loaded]
-    results: dict[str, Result]
+    seen: Seen
 
 
 @dataclass(slots=True)
@@ -94,7 +104,11 @@ class Batch:
 class Transaction(Protocol):
     """One turn's transaction. It holds the writer lock from `open` on."""
 
-    def open(self, opening: Opening) -> Opened: ...
+    def open(self, after: int | None, wanted: Wanted) -> Opened:
+        """Take the lock and a turn; read the entries `after` a position, if it is given."""
+
+    def see(self, wanted: Wanted) -> Seen:
+        """Look at more, with the lock already held."""
 
     def fleet(self) -> Fleet: ...
 
@@ -106,11 +120,31 @@ class Transaction(Protocol):
     def commit(self, batch: Batch) -> None: ...
 
 
+class Committing(Protocol):
+    """A commit on its way."""
+
+    def fileno(self) -> int | None:
+        """A descriptor that is readable when `finish` will not have to wait long, if any."""
+
+    def finish(self) -> None:
+        """Wait for the commit.
+
+        Raises `Overtaken` if another writer had a turn since, `Unavailable` if what became of it
+        is unknown; any other error means that nothing was written.
+        """
+
+
 class Store(Protocol):
     """A log with its projections and volatile rows."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin a turn; leaving it without `commit` takes everything back."""
+
+    def preload(self, wanted: Wanted) -> Seen:
+        """Look outside any turn, while one may be committing."""
+
+    def commit_ahead(self, batch: Batch, turn: int) -> Committing:
+        """Begin to commit what was decided without the lock, if this is turn number `turn`."""
 
     def committed(self, entry: Entry) -> bool:
         """Whether exactly this entry is in the log, judged while holding the writer lock."""

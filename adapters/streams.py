@@ -1,5 +1,6 @@
 """Names of streams: readable, with every part percent-encoded."""
 
+import re
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -8,18 +9,24 @@ from domain.ids import HostId
 from domain.relay.assignment import AssignmentEvent
 from domain.relay.cell import CellEvent
 
+_PLAIN = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
+"""What percent-encoding leaves as it is; most ids are nothing else."""
 SELECTOR_STREAM = "admission-selector:general"
 
 
 @lru_cache(maxsize=65_536)
 def host_stream(host: HostId) -> str:
     """The stream of a host's assignment."""
-    return f"assignment:{quote(host.user_id, safe='')}/{quote(host.relay_host_id, safe='')}"
+    return f"assignment:{_encoded(host.user_id)}/{_encoded(host.relay_host_id)}"
 
 
 def cell_stream(cell_id: str) -> str:
     """The stream of a cell."""
-    return f"cell:{quote(cell_id, safe='')}"
+    return f"cell:{_encoded(cell_id)}"
+
+
+def _encoded(part: str) -> str:
+    return part if _PLAIN(part) else quote(part, safe="", errors="surrogatepass")
 
 
 def stream_of(event: Event) -> str:

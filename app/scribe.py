@@ -1,12 +1,16 @@
-"""One turn of the log writer: lock, catch up, decide in order, write, commit."""
+"""The log writer's hand: decide commands in order and write down what they do.
 
-from collections.abc import Sequence
+A turn is either taken under the lock, with everything read there, or decided ahead of it on what
+is known from the turns before, and void if another writer had a turn in between.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapters.clock import Clock
 from adapters.entry import Entry, Meta, chained
 from adapters.mapper import write_meta, write_state
-from adapters.ports import Batch, Opening, Result, Snapshot, Store, Transaction
+from adapters.ports import Batch, Result, Snapshot, Store, Transaction, Wanted
 from app.outcome import Outcome, replayed
 from app.working_set import WorkingSet
 from domain.ids import HostId
@@ -35,19 +39,17 @@ class Request:
 class Draft:
     """What a turn has decided and not yet committed."""
 
-    __slots__ = ("batch", "clock", "met", "now", "outcomes", "results")
+    __slots__ = ("batch", "outcomes", "recorded_at", "results")
 
-    def __init__(self, now: int, clock: int, results: dict[str, Result]) -> None:
-        self.now = now
-        self.clock = clock
-        self.results = results
+    def __init__(self, recorded_at: int) -> None:
+        self.recorded_at = recorded_at
+        self.results: dict[str, Result] = {}
         self.batch = Batch()
         self.outcomes: list[Outcome] = []
-        self.met: list[HostId] = []
 
 
 class Scribe:
-    """Runs turns against a store. Not thread-safe: one writer owns it."""
+    """Decides against a store's state. Not thread-safe: one thread decides."""
 
     def __init__(self, store: Store, known: WorkingSet, clock: Clock) -> None:
         self._store = store
@@ -55,7 +57,52 @@ class Scribe:
         self._folder = Folder()
         self.known = known
         self.draft: Draft | None = None
-        """The turn in hand; kept after a failure, to find out whether it was committed."""
+        """The locked turn in hand; kept after a failure, to find out whether it was committed."""
+
+    def new_draft(self) -> Draft:
+        return Draft(max(self._clock.now_us(), self.known.head.recorded_at))
+
+    # ahead of the lock
+
+    def needs_lock(self, command: Command) -> bool:
+        """Whether the command searches among rows, or nothing is known yet to decide on."""
+        return (
+            self.known.cold
+            or isinstance(command, RenewControls)
+            or command.scan(self.known.read_set, 0) is not None
+        )
+
+    def prepare(self, requests: Iterable[Request]) -> None:
+        """Look up the hosts of commands that will be decided ahead."""
+        hosts = [host for it in requests for host in it.command.hosts]
+        for wanted in (self.known.wanted_streams(hosts), self.known.wanted(hosts)):
+            if wanted.streams or wanted.hosts:
+                self.known.see(self._store.preload(wanted), wanted)
+
+    def decide_ahead(
+        self, requests: Sequence[Request], draft: Draft, committing: dict[str, Result]
+    ) -> None:
+        """Decide on prepared hosts without the lock.
+
+        `committing` holds the results of the turn before. Keys are looked up only now: a result
+        is stored, or in the turn before, or in this draft, and nowhere else.
+        """
+        known = self.known
+        keys = [it.key for it in requests if it.key is not None]
+        if keys:
+            stored = self._store.preload(Wanted(keys=keys)).results
+            draft.results = {**stored, **committing, **draft.results}
+        now = max(self._clock.now_ms(), known.last_at)
+        for request in requests:
+            outcome = self._repeated(request, draft)
+            if outcome is None:
+                decision = decide(known.read_set, request.command, now)
+                self._write(decision, request.meta, draft)
+                outcome = Outcome(decision.answer, decision.refusal, known.head.position)
+                self._keep(request, outcome, draft, now)
+            draft.outcomes.append(outcome)
+
+    # under the lock
 
     def run(self, requests: Sequence[Request]) -> list[Outcome]:
         """Decide and commit the first requests; answers as many outcomes as it took.
@@ -63,69 +110,68 @@ class Scribe:
         A command that searches among hosts sees only what is committed, so it gets a turn alone.
         """
         self.draft = None
-        hosts = list(dict.fromkeys([h for it in requests for h in it.command.hosts]))
-        keys = [request.key for request in requests if request.key is not None]
         known = self.known
+        hosts = [host for request in requests for host in request.command.hosts]
+        known.doubt(hosts)
+        wanted = known.wanted(hosts, [it.key for it in requests if it.key is not None])
         with self._store.transaction() as transaction:
-            opened = transaction.open(
-                Opening(
-                    after=None if known.cold else known.head.position,
-                    streams=known.missing(hosts),
-                    hosts=hosts,
-                    keys=keys,
-                )
-            )
+            opened = transaction.open(None if known.cold else known.head.position, wanted)
             if known.cold:
                 known.warm(transaction.fleet())
-            known.catch_up(opened.entries)
-            known.load(opened)
+            known.open(opened, wanted)
             now = max(self._clock.now_ms(), known.last_at)
-            draft = Draft(now, max(opened.clock, known.head.recorded_at), opened.results)
-            draft.met = hosts
+            draft = self.new_draft()
+            draft.results = opened.seen.results
             for request in requests:
-                if not self._take(request, draft, transaction):
+                if not self._take(request, draft, now, transaction):
                     break
             self.draft = draft
             transaction.commit(draft.batch)
-        known.evict(draft.met)
+        known.evict(hosts)
         return draft.outcomes
 
-    def _take(self, request: Request, draft: Draft, transaction: Transaction) -> bool:
-        """Decide one request; False leaves it to the next turn."""
-        if request.key is not None and request.key in draft.results:
-            draft.outcomes.append(replayed(draft.results[request.key], request.fingerprint))
+    def _take(self, request: Request, draft: Draft, now: int, transaction: Transaction) -> bool:
+        """Decide one request; False leaves it, or all after it, to the next turn."""
+        outcome = self._repeated(request, draft)
+        if outcome is not None:
+            draft.outcomes.append(outcome)
             return True
-        command = request.command
-        scan = command.scan(self.known.read_set, draft.now)
+        command, known = request.command, self.known
+        scan = command.scan(known.read_set, now)
         alone = scan is not None or isinstance(command, RenewControls)
         if alone and draft.outcomes:
             return False
         if isinstance(command, RenewControls):
-            answer = _renew(command, draft.now, transaction)
-            outcome = Outcome(answer, None, self.known.head.position)
+            answer = _renew(command, now, transaction)
+            known.doubt(HostId(it.user_id, it.relay_host_id) for it in command.items)
+            outcome = Outcome(answer, None, known.head.position)
         else:
             found: list[HostId] = []
             if scan is not None:
                 found = transaction.find(scan, SWEEP_HOSTS_MAX)
-                self._meet(found, draft, transaction)
-            decision = decide(self.known.read_set, command, draft.now, found)
+                known.doubt(found)
+                wanted = known.wanted(found)
+                known.see(transaction.see(wanted), wanted)
+            decision = decide(known.read_set, command, now, found)
             self._write(decision, request.meta, draft)
-            outcome = Outcome(decision.answer, decision.refusal, self.known.head.position)
+            known.evict(found)
+            outcome = Outcome(decision.answer, decision.refusal, known.head.position)
+        self._keep(request, outcome, draft, now)
         draft.outcomes.append(outcome)
-        if request.key is not None:
-            result = outcome.result(request.key, request.fingerprint, draft.now)
-            draft.results[request.key] = result
-            draft.batch.results.append(result)
         return not alone
 
-    def _meet(self, found: list[HostId], draft: Draft, transaction: Transaction) -> None:
-        """Load hosts that a scan found; the lock is held, so they are exact."""
-        strangers = [host for host in found if host not in self.known.facts.liveness]
-        opening = Opening(after=None, streams=self.known.missing(found), hosts=strangers)
-        opened = transaction.open(opening)
-        self.known.load_hosts(opened.loaded)
-        self.known.facts.liveness.update(opened.liveness)
-        draft.met.extend(found)
+    # both
+
+    def _repeated(self, request: Request, draft: Draft) -> Outcome | None:
+        if request.key is None or request.key not in draft.results:
+            return None
+        return replayed(draft.results[request.key], request.fingerprint)
+
+    def _keep(self, request: Request, outcome: Outcome, draft: Draft, now: int) -> None:
+        if request.key is not None:
+            result = outcome.result(request.key, request.fingerprint, now)
+            draft.results[request.key] = result
+            draft.batch.results.append(result)
 
     def _write(self, decision: Decision, meta: Meta, draft: Draft) -> None:
         """Turn a decision into log entries and rows, and take over its states."""
@@ -136,7 +182,7 @@ class Scribe:
         for event in decision.events:
             stream, version = known.next_version(event)
             position, state = known.head.position + 1, write_state(event, stored_meta)
-            parts = (position, stream, version, event.topic, state, draft.clock)
+            parts = (position, stream, version, event.topic, state, draft.recorded_at)
             entry = Entry(*parts, chained(known.head.chain, *parts))
             known.wrote(entry, event.at)
             batch.entries.append(entry)

@@ -1,11 +1,11 @@
 """What the writer knows between turns: all cells, and the hosts it met last."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from adapters.entry import EMPTY_HEAD, Entry, Head
 from adapters.mapper import EventMapper
-from adapters.ports import Fleet, Loaded, Opened
+from adapters.ports import Fleet, Opened, Seen, Wanted
 from adapters.streams import stream_of
 from domain.events import Event
 from domain.ids import HostId
@@ -30,14 +30,24 @@ class WorkingSet:
         self.cold = True
         self.head = EMPTY_HEAD
         self.last_at = 0
+        self.turn = 0
         self.facts = Facts()
         self.read_set = ReadSet(self.policy, self.facts)
         self._versions: dict[str, int] = {}
         self._hosts: OrderedDict[HostId, int] = OrderedDict()
 
-    def missing(self, hosts: Iterable[HostId]) -> list[HostId]:
-        """The hosts whose streams must be loaded."""
-        return [host for host in hosts if host not in self._hosts]
+    def wanted(self, hosts: Iterable[HostId], keys: Sequence[str] = ()) -> Wanted:
+        """What must be looked up before these hosts can be decided on."""
+        hosts = list(dict.fromkeys(hosts))
+        return Wanted(
+            streams=[host for host in hosts if host not in self._hosts],
+            hosts=[host for host in hosts if host not in self.facts.liveness],
+            keys=keys,
+        )
+
+    def wanted_streams(self, hosts: Iterable[HostId]) -> Wanted:
+        """Only the streams among it: a host without one has no volatile rows to look up."""
+        return Wanted(streams=[host for host in dict.fromkeys(hosts) if host not in self._hosts])
 
     def warm(self, fleet: Fleet) -> None:
         """Start from the fleet as it stands under the lock."""
@@ -66,14 +76,20 @@ class WorkingSet:
                 else:
                     self.facts.selector["general"] = 0
 
-    def load(self, opened: Opened) -> None:
-        """Take in the volatile rows of this turn and the streams that were missing."""
+    def open(self, opened: Opened, wanted: Wanted) -> None:
+        """Take in what a turn is told under the lock; after a turn of others, doubt the rest."""
+        if opened.turn != self.turn + 1:
+            self.facts.liveness.clear()
+        self.turn = opened.turn
+        self.catch_up(opened.entries)
         self.facts.runtimes = opened.runtimes
-        self.facts.liveness = opened.liveness
-        self.load_hosts(opened.loaded)
+        self.see(opened.seen, wanted)
 
-    def load_hosts(self, loaded: dict[HostId, Loaded]) -> None:
-        for host, (snapshot, entries) in loaded.items():
+    def see(self, seen: Seen, wanted: Wanted) -> None:
+        """Take in hosts: their volatile rows, or that they have none, and missing streams."""
+        for host in wanted.hosts:
+            self.facts.liveness[host] = seen.liveness.get(host)
+        for host, (snapshot, entries) in seen.loaded.items():
             assignment, version = None, 0
             if snapshot is not None:
                 assignment, version = snapshot.assignment, snapshot.version
@@ -84,6 +100,13 @@ class WorkingSet:
             self._hosts[host] = version
             if assignment is not None:
                 self.facts.assignments[host] = assignment
+            else:
+                self.facts.liveness[host] = None
+
+    def doubt(self, hosts: Iterable[HostId]) -> None:
+        """Forget volatile rows that were changed behind our back."""
+        for host in hosts:
+            self.facts.liveness.pop(host, None)
 
     def next_version(self, event: Event) -> tuple[str, int]:
         """The stream and the stream version that this new event gets."""
@@ -99,6 +122,11 @@ class WorkingSet:
         """The newest version of a loaded host's stream; 0 when it has no events."""
         return self._hosts[host]
 
+    def next_turn(self) -> int:
+        """The number of the turn that is about to be taken."""
+        self.turn += 1
+        return self.turn
+
     def wrote(self, entry: Entry, at: int) -> None:
         """Move the head to an entry of our own."""
         self.head = Head(entry.position, entry.chain, entry.recorded_at)
@@ -112,6 +140,7 @@ class WorkingSet:
         while len(self._hosts) > self._hosts_max:
             host, _ = self._hosts.popitem(last=False)
             self.facts.assignments.pop(host, None)
+            self.facts.liveness.pop(host, None)
 
     def _evolve_host(self, event: AssignmentEvent, version: int) -> None:
         host = HostId(event.user_id, event.relay_host_id)

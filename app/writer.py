@@ -1,32 +1,37 @@
-"""The log writer: one thread that turns waiting commands into group commits.
+"""The log writer: waiting commands become group commits, in order of arrival.
 
-Callers hand over requests and are answered after the commit, never before. The queue is bounded;
-a full queue is an answer, not a wait.
+One thread. While PostgreSQL commits a turn, the next is decided on the states that the first will
+leave behind, and grows until it is its turn. If another process had a turn in between, or a commit
+fails, what was decided ahead is void and is decided anew under the lock. Nobody is answered before
+the commit.
 """
 
 import asyncio
 import logging
-import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 
 from adapters.clock import Clock
 from adapters.mapper import EventMapper, UnreadableEvent
-from adapters.ports import Store, Unavailable
+from adapters.ports import Committing, Overtaken, Result, Store, Unavailable
+from app.answers import Waiting, answer_all, waiting_coroutine, waiting_thread
+from app.inbox import Inbox
 from app.outcome import Outcome
+from app.recovery import Recovery
 from app.scribe import Draft, Request, Scribe
 from app.telemetry import Telemetry
 from app.working_set import WorkingSet
 from domain.relay.policy import Policy
 
 COMMANDS_PER_BATCH_MAX = 64
+COMMANDS_DECIDED_AT_ONCE_MAX = 16
 COMMANDS_WAITING_MAX = 4_096
 HOSTS_CACHED_MAX = 100_000
-OUTCOME_SECONDS_MAX = 30.0
-REOPEN_PAUSE_SECONDS = (0.05, 1.0)
+TURNS_UNDER_LOCK_AFTER_OVERTAKEN = 100
 
 log = logging.getLogger("tenure.writer")
 
@@ -35,21 +40,18 @@ class QueueFull(Exception):
     """Too many commands are waiting; try again a little later."""
 
 
-Deliver = Callable[[Outcome | Exception], None]
-
-
 @dataclass(slots=True)
-class Waiting:
-    """A request and where its outcome goes."""
+class Turn:
+    """Commands, what was decided for them, and their commit once it has begun."""
 
-    request: Request
-    deliver: Deliver | None
-    loop: asyncio.AbstractEventLoop | None = None
-    future: "asyncio.Future[Outcome] | None" = None
+    waiting: list[Waiting]
+    draft: Draft
+    started: float
+    commit: Committing | None = None
 
 
 class LogWriter:
-    """Decides and commits commands in order of arrival. Start it, submit, stop it."""
+    """Decides and commits commands. Start it, submit, stop it."""
 
     def __init__(
         self,
@@ -63,165 +65,157 @@ class LogWriter:
     ) -> None:
         self._store = store
         self._scribe = Scribe(store, WorkingSet(EventMapper(), policy, hosts_cached_max), clock)
+        self._recovery = Recovery(store, self._scribe, telemetry)
         self._telemetry = telemetry
-        self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._inbox = Inbox()
+        self._backlog: deque[Waiting] = deque()
         self._waiting_max = commands_waiting_max
-        self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
+        self._decided: Turn | None = None
+        self._committing: Turn | None = None
+        self._turns_under_lock = 0
         self._stopping = False
-        self.unreadable: UnreadableEvent | None = None
-        """Set for good when the log holds an event that this code cannot read."""
+        self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is waiting, then end the thread."""
+        """Refuse new commands, finish what is waiting, end the thread."""
         self._stopping = True
-        self._waiting.put(None)
+        self._inbox.close()
         self._thread.join()
 
     @property
     def alive(self) -> bool:
+        """Whether commands are taken; false for good once the log cannot be read."""
         return self._thread.is_alive() and self.unreadable is None
+
+    @property
+    def unreadable(self) -> UnreadableEvent | None:
+        return self._recovery.unreadable
 
     def submit(self, request: Request) -> "Future[Outcome]":
         """Hand over a request from a thread. Raises `QueueFull`."""
-        future: Future[Outcome] = Future()
-
-        def deliver(outcome: Outcome | Exception) -> None:
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-        self._put(Waiting(request, deliver))
+        waiting, future = waiting_thread(request)
+        self._put(waiting)
         return future
 
     async def execute(self, request: Request) -> Outcome:
         """Hand over a request from a coroutine and wait for it. Raises `QueueFull`."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
-        self._put(Waiting(request, None, loop, future))
+        waiting, future = waiting_coroutine(request, asyncio.get_running_loop())
+        self._put(waiting)
         return await future
 
     def _put(self, waiting: Waiting) -> None:
-        if self._stopping or self._waiting.qsize() >= self._waiting_max:
+        if self._stopping or len(self._inbox) + len(self._backlog) >= self._waiting_max:
             raise QueueFull
-        self._waiting.put(waiting)
+        self._inbox.put(waiting)
+
+    # the writer's thread
 
     def _work(self) -> None:
-        while True:
-            batch = self._next_batch()
-            if batch is None:
-                return
-            while batch:
-                batch = self._answer(batch)
+        while not (self._stopping and self._idle()):
+            self._receive()
+            if self._backlog and not self._full():
+                self._take_next()
+            self._begin_commit()
 
-    def _next_batch(self) -> list[Waiting] | None:
-        """Wait for a command, and take what else is there; None at the end."""
-        first = self._waiting.get()
-        if first is None:
-            return None
-        batch = [first]
-        while len(batch) < COMMANDS_PER_BATCH_MAX:
-            try:
-                waiting = self._waiting.get_nowait()
-            except queue.Empty:
+    def _idle(self) -> bool:
+        return not (self._inbox or self._backlog or self._decided or self._committing)
+
+    def _full(self) -> bool:
+        return self._decided is not None and len(self._decided.waiting) >= COMMANDS_PER_BATCH_MAX
+
+    def _receive(self) -> None:
+        """Take new commands and the end of a commit, waiting for them if nothing else is due."""
+        may_decide = self._backlog and not self._full()
+        committing = self._committing
+        commit = committing.commit if committing is not None else None
+        if self._inbox.wait(commit, block=not may_decide):
+            self._end_commit()
+        self._backlog.extend(self._inbox.take())
+
+    def _take_next(self) -> None:
+        """Decide some of the waiting commands, ahead of the lock if they can be.
+
+        Few at once: the sooner a turn can begin to commit, the sooner the next overlaps it.
+        """
+        room = COMMANDS_PER_BATCH_MAX - (len(self._decided.waiting) if self._decided else 0)
+        batch: list[Waiting] = []
+        while self._backlog and len(batch) < min(room, COMMANDS_DECIDED_AT_ONCE_MAX):
+            command = self._backlog[0].request.command
+            if self._turns_under_lock or self._scribe.needs_lock(command):
                 break
-            if waiting is None:
-                self._waiting.put(None)
-                break
-            batch.append(waiting)
-        return batch
-
-    def _answer(self, batch: list[Waiting]) -> list[Waiting]:
-        """Run one turn and answer whom it took; the rest comes next."""
-        started = time.perf_counter()
-        try:
-            outcomes: Sequence[Outcome | Exception] = self._run([it.request for it in batch])
-        except UnreadableEvent as error:
-            self.unreadable = error
-            log.critical(
-                "the log holds an event this code cannot read", extra={"topic": error.topic}
-            )
-            outcomes = [Unavailable("the log cannot be read")] * len(batch)
-        except Unavailable as error:
-            outcomes = [error] * len(batch)
-        except Exception as error:
-            self._scribe.known.forget()
-            if len(batch) > 1:
-                # One bad command must fail alone.
-                for waiting in batch:
-                    self._answer([waiting])
-                return []
-            log.exception("a command failed: %s", _name(batch[0]))
-            outcomes = [error]
-        self._telemetry.turn(len(outcomes), time.perf_counter() - started)
-        _deliver(batch[: len(outcomes)], outcomes)
-        return batch[len(outcomes) :]
-
-    def _run(self, requests: list[Request]) -> Sequence[Outcome]:
-        """Run a turn; when the connection breaks, find out what became of it."""
-        deadline = time.monotonic() + OUTCOME_SECONDS_MAX
-        pause = REOPEN_PAUSE_SECONDS[0]
-        draft: Draft | None = None
-        while True:
-            if self.unreadable is not None:
-                raise Unavailable("the log cannot be read")
-            try:
-                if draft is not None and self._was_committed(draft):
-                    return draft.outcomes
-                draft = None
-                return self._scribe.run(requests)
-            except Unavailable:
-                draft = self._scribe.draft or draft
-                self._scribe.draft = None
-                self._scribe.known.forget()
-                self._telemetry.reopened()
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(pause)
-                pause = min(2 * pause, REOPEN_PAUSE_SECONDS[1])
-                self._reopen()
-
-    def _reopen(self) -> None:
-        try:
-            self._store.reopen()
-        except Unavailable:
-            log.warning("the store is unavailable")
-
-    def _was_committed(self, draft: Draft) -> bool:
-        """Whether a turn whose COMMIT got no answer is in the log, or left its results."""
-        if draft.batch.entries:
-            return self._store.committed(draft.batch.entries[-1])
-        keys = [result.key for result in draft.batch.results]
-        return bool(keys) and len(self._store.stored(keys)) == len(keys)
-
-
-def _name(waiting: Waiting) -> str:
-    return type(waiting.request.command).__name__
-
-
-def _deliver(batch: Sequence[Waiting], outcomes: Sequence[Outcome | Exception]) -> None:
-    """Answer everyone; coroutines of one loop are woken together."""
-    by_loop: dict[
-        asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Outcome], Outcome | Exception]]
-    ] = {}
-    for waiting, outcome in zip(batch, outcomes, strict=True):
-        if waiting.loop is not None and waiting.future is not None:
-            by_loop.setdefault(waiting.loop, []).append((waiting.future, outcome))
-        elif waiting.deliver is not None:
-            waiting.deliver(outcome)
-    for loop, answers in by_loop.items():
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_set_all, answers)
-
-
-def _set_all(answers: list[tuple["asyncio.Future[Outcome]", Outcome | Exception]]) -> None:
-    for future, outcome in answers:
-        if future.cancelled():
-            continue
-        if isinstance(outcome, Exception):
-            future.set_exception(outcome)
+            batch.append(self._backlog.popleft())
+        if batch:
+            self._decide_ahead(batch)
         else:
-            future.set_result(outcome)
+            self._run_locked()
+
+    def _decide_ahead(self, batch: list[Waiting]) -> None:
+        turn = self._decided
+        if turn is None:
+            turn = self._decided = Turn([], self._scribe.new_draft(), time.perf_counter())
+        committing: dict[str, Result] = {}
+        if self._committing is not None:
+            committing = self._committing.draft.results
+        turn.waiting.extend(batch)
+        soon = [*batch, *islice(self._backlog, COMMANDS_PER_BATCH_MAX)]
+        try:
+            self._scribe.prepare([it.request for it in soon])
+            self._scribe.decide_ahead([it.request for it in batch], turn.draft, committing)
+        except Exception as error:
+            # What is known may be half changed: let the lock sort it out.
+            self._end_commit()
+            if self._decided is turn:
+                self._start_over(turn, error)
+
+    def _begin_commit(self) -> None:
+        """Send the decided turn if no other is on its way."""
+        turn = self._decided
+        if turn is None or self._committing is not None:
+            return
+        self._decided, self._committing = None, turn
+        try:
+            turn.commit = self._store.commit_ahead(turn.draft.batch, self._scribe.known.next_turn())
+        except Exception as error:
+            self._committing = None
+            self._start_over(turn, error)
+
+    def _end_commit(self) -> None:
+        """Wait for the turn on its way, and answer it."""
+        turn, self._committing = self._committing, None
+        if turn is None or turn.commit is None:
+            return
+        try:
+            turn.commit.finish()
+        except Exception as error:
+            self._start_over(turn, error)
+        else:
+            self._telemetry.turn(len(turn.waiting), time.perf_counter() - turn.started)
+            answer_all(turn.waiting, turn.draft.outcomes)
+
+    def _start_over(self, failed: Turn, failure: Exception) -> None:
+        """Void everything decided ahead; find out what became of the failed turn."""
+        later, self._decided = self._decided, None
+        if later is not None and later is not failed:
+            self._backlog.extendleft(reversed(later.waiting))
+        self._scribe.known.forget()
+        if isinstance(failure, Overtaken):
+            self._turns_under_lock = TURNS_UNDER_LOCK_AFTER_OVERTAKEN
+            self._backlog.extendleft(reversed(failed.waiting))
+            return
+        log.warning("a turn failed and is looked into under the lock: %s", type(failure).__name__)
+        unknown = isinstance(failure, Unavailable)
+        self._recovery.answer(failed.waiting, failed.draft if unknown else None)
+
+    def _run_locked(self) -> None:
+        """Run one turn under the lock, with everything before it committed."""
+        while self._committing is not None or self._decided is not None:
+            self._begin_commit()
+            self._end_commit()
+        batch: list[Waiting] = []
+        while self._backlog and len(batch) < COMMANDS_PER_BATCH_MAX:
+            batch.append(self._backlog.popleft())
+        self._turns_under_lock = max(0, self._turns_under_lock - 1)
+        self._recovery.answer(batch, None)

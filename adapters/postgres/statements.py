@@ -27,6 +27,10 @@ AFTER = f"SELECT {ENTRY_COLUMNS} FROM log WHERE position > %s ORDER BY position 
 LAST = f"SELECT {ENTRY_COLUMNS} FROM log ORDER BY position DESC LIMIT 1"
 CHAIN_AT = "SELECT chain FROM log WHERE position = %s"
 CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+TAKE_TURN = "SELECT nextval('writer_turns')"
+TAKE_THIS_TURN = "SELECT take_turn(%s)"
+OVERTAKEN = "TN001"
+"""The SQLSTATE of a turn that another writer took."""
 
 SNAPSHOT_TOPIC = "snapshot"
 STREAMS = f"""

@@ -8,9 +8,10 @@ import psycopg
 from psycopg import sql
 
 from adapters.entry import EMPTY_HEAD, Entry, Head
-from adapters.ports import Result, Unavailable
+from adapters.ports import Batch, Result, Seen, Wanted
 from adapters.postgres import statements
-from adapters.postgres.transaction import ParsedRuntimes, PostgresTransaction
+from adapters.postgres.commit import PostgresCommit, broken_connections_are_unavailable
+from adapters.postgres.transaction import ParsedRuntimes, PostgresTransaction, ask, told
 from domain.ids import HostId
 from domain.relay.runtime import SILENT
 from domain.relay.turn import Load
@@ -40,21 +41,13 @@ WRITER_OPTIONS = " ".join(
 _BY_NAME = {table.name: table for table in (*TABLES, *volatile.TABLES)}
 
 
-@contextmanager
-def broken_connections_are_unavailable() -> Iterator[None]:
-    """Tell a store that cannot answer now from one that was asked something wrong."""
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise Unavailable(type(error).__name__) from error
-
-
 class PostgresStore:
     """A log with its projections in a PostgreSQL database."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._writer: psycopg.Connection[Any] | None = None
+        self._loader: psycopg.Connection[Any] | None = None
         self._reader: psycopg.Connection[Any] | None = None
         self._parsed: ParsedRuntimes = {}
 
@@ -70,6 +63,17 @@ class PostgresStore:
             finally:
                 if not turn.ended and not connection.closed:
                     connection.execute("ROLLBACK")
+
+    def preload(self, wanted: Wanted) -> Seen:
+        with broken_connections_are_unavailable():
+            connection = self._loading()
+            with connection.pipeline():
+                asked = ask(connection, wanted)
+            return told(wanted, asked)
+
+    def commit_ahead(self, batch: Batch, turn: int) -> PostgresCommit:
+        with broken_connections_are_unavailable():
+            return PostgresCommit(self._writing(), batch, turn)
 
     def committed(self, entry: Entry) -> bool:
         with self._locked() as connection:
@@ -92,10 +96,10 @@ class PostgresStore:
             self._writing()
 
     def close(self) -> None:
-        for connection in (self._writer, self._reader):
+        for connection in (self._writer, self._loader, self._reader):
             if connection is not None:
                 connection.close()
-        self._writer = self._reader = None
+        self._writer = self._loader = self._reader = None
 
     # reading
 
@@ -140,6 +144,11 @@ class PostgresStore:
         if self._writer is None:
             self._writer = connect(self._dsn, options=WRITER_OPTIONS)
         return self._writer
+
+    def _loading(self) -> psycopg.Connection[Any]:
+        if self._loader is None:
+            self._loader = connect(self._dsn, options=WRITER_OPTIONS)
+        return self._loader
 
     def _reading(self) -> psycopg.Connection[Any]:
         if self._reader is None or self._reader.closed:

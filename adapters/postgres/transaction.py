@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 import psycopg
 
 from adapters.entry import Entry
-from adapters.ports import Batch, Fleet, Loaded, Opened, Opening, Result, Snapshot
+from adapters.ports import Batch, Fleet, Loaded, Opened, Result, Seen, Snapshot, Wanted
 from adapters.postgres import statements
+from adapters.postgres.recorder import append
 from adapters.postgres.rows import array, json_array
 from adapters.postgres.rows import statements as row_statements
 from adapters.snapshots import FOLD_FINGERPRINT, read_assignment, write_assignment
@@ -30,6 +31,7 @@ _SCANS: dict[type, str] = {
     command.ExpiredCounts: statements.EXPIRED_COUNTS,
     command.OldPreferences: statements.OLD_PREFERENCES,
 }
+Asked: TypeAlias = dict[str, "psycopg.Cursor[Any]"]
 ParsedRuntimes: TypeAlias = dict[str, tuple[Any, CellRuntime]]
 """Runtime rows as last parsed, by cell: most turns read the same text again."""
 
@@ -40,46 +42,35 @@ class PostgresTransaction:
     def __init__(self, connection: psycopg.Connection[Any], parsed: ParsedRuntimes) -> None:
         self._connection = connection
         self._parsed = parsed
-        self._begun = False
         self.ended = False
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, after: int | None, wanted: Wanted) -> Opened:
         connection = self._connection
-        asked: dict[str, psycopg.Cursor[Any]] = {}
-
-        def ask(name: str, query: str, *parameters: Any) -> None:
-            asked[name] = connection.execute(query, parameters, prepare=True)
-
         with connection.pipeline():
-            if not self._begun:
-                connection.execute("BEGIN")
-                self._begun = True
-            if opening.streams:
-                streams = array([host_stream(host) for host in opening.streams])
-                ask("streams", statements.STREAMS, streams, FOLD_FINGERPRINT, streams)
+            connection.execute("BEGIN")
+            seeing = ask(connection, Wanted(streams=wanted.streams))
             connection.execute(statements.LOCK, prepare=True)
-            if opening.after is not None:
-                ask("entries", statements.AFTER, opening.after, CATCH_UP_ENTRIES_MAX)
-            ask("runtimes", statements.RUNTIMES)
-            if opening.hosts:
-                hosts = [array(column) for column in zip(*opening.hosts, strict=True)]
-                ask("liveness", statements.LIVENESS, *hosts)
-                ask("deadlines", statements.DEADLINES, *hosts)
-            if opening.keys:
-                ask("results", statements.RESULTS, array(opening.keys))
-            ask("clock", statements.CLOCK)
-
-        def told(name: str) -> list[Any]:
-            return asked[name].fetchall() if name in asked else []
-
+            turn = connection.execute(statements.TAKE_TURN, prepare=True)
+            entries = None
+            if after is not None:
+                entries = connection.execute(
+                    statements.AFTER, [after, CATCH_UP_ENTRIES_MAX], prepare=True
+                )
+            runtimes = connection.execute(statements.RUNTIMES, prepare=True)
+            seeing.update(ask(connection, Wanted(hosts=wanted.hosts, keys=wanted.keys)))
+        row = turn.fetchone()
+        assert row is not None
         return Opened(
-            clock=told("clock")[0][0],
-            entries=[Entry(*row) for row in told("entries")],
-            runtimes={row[0]: self._runtime(row) for row in told("runtimes")},
-            liveness=_liveness(told("liveness"), told("deadlines")),
-            loaded=_loaded(opening.streams, told("streams")),
-            results={row[0]: Result(*row) for row in told("results")},
+            turn=row[0],
+            entries=[Entry(*row) for row in entries.fetchall()] if entries else [],
+            runtimes={row[0]: self._runtime(row) for row in runtimes.fetchall()},
+            seen=told(wanted, seeing),
         )
+
+    def see(self, wanted: Wanted) -> Seen:
+        with self._connection.pipeline():
+            seeing = ask(self._connection, wanted)
+        return told(wanted, seeing)
 
     def fleet(self) -> Fleet:
         connection = self._connection
@@ -120,18 +111,9 @@ class PostgresTransaction:
         return self._connection.execute(statements.RENEW, asked, prepare=True).fetchall()
 
     def commit(self, batch: Batch) -> None:
-        connection = self._connection
-        with connection.pipeline():
-            if batch.entries:
-                self._append(batch.entries)
-            for query, parameters in row_statements(batch.rows):
-                connection.execute(query, parameters, prepare=True)
-            if batch.results:
-                columns = [array(column) for column in zip(*batch.results, strict=True)]
-                connection.execute(statements.KEEP_RESULTS, columns, prepare=True)
-            if batch.snapshots:
-                self._take(batch.snapshots)
-            connection.execute("COMMIT")
+        with self._connection.pipeline():
+            write(self._connection, batch)
+            self._connection.execute("COMMIT")
         self.ended = True
 
     def _runtime(self, row: Any) -> CellRuntime:
@@ -140,29 +122,56 @@ class PostgresTransaction:
             known = self._parsed[row[0]] = (row, runtime_of(row))
         return known[1]
 
-    def _append(self, entries: list[Entry]) -> None:
-        position, stream, version, topic, state, recorded_at, chain = zip(*entries, strict=True)
-        parameters = (
-            recorded_at[0],
-            array(position),
-            array(stream),
-            array(version),
-            array(topic),
-            json_array(state),
-            array([value.hex() for value in chain]),
-        )
-        self._connection.execute(statements.APPEND, parameters, prepare=True)
-        self._connection.execute(statements.NOTIFY, [position[-1]], prepare=True)
 
-    def _take(self, snapshots: list[Snapshot]) -> None:
-        newest = {snapshot.host: snapshot for snapshot in snapshots}.values()
-        parameters = (
-            array([host_stream(it.host) for it in newest]),
-            array([it.version for it in newest]),
-            array([FOLD_FINGERPRINT] * len(newest)),
-            json_array([write_assignment(it.assignment) for it in newest]),
-        )
-        self._connection.execute(statements.TAKE_SNAPSHOTS, parameters, prepare=True)
+def ask(connection: psycopg.Connection[Any], wanted: Wanted) -> Asked:
+    """Send the questions; inside a pipeline their answers come later."""
+    asked: Asked = {}
+    if wanted.streams:
+        streams = array([host_stream(host) for host in wanted.streams])
+        parameters = [streams, FOLD_FINGERPRINT, streams]
+        asked["streams"] = connection.execute(statements.STREAMS, parameters, prepare=True)
+    if wanted.hosts:
+        hosts = [array(column) for column in zip(*wanted.hosts, strict=True)]
+        asked["liveness"] = connection.execute(statements.LIVENESS, hosts, prepare=True)
+        asked["deadlines"] = connection.execute(statements.DEADLINES, hosts, prepare=True)
+    if wanted.keys:
+        keys = [array(wanted.keys)]
+        asked["results"] = connection.execute(statements.RESULTS, keys, prepare=True)
+    return asked
+
+
+def told(wanted: Wanted, asked: Asked) -> Seen:
+    """Read the answers."""
+    rows = {name: cursor.fetchall() for name, cursor in asked.items()}
+    return Seen(
+        liveness=_liveness(rows.get("liveness", []), rows.get("deadlines", [])),
+        loaded=_loaded(wanted.streams, rows.get("streams", [])),
+        results={row[0]: Result(*row) for row in rows.get("results", [])},
+    )
+
+
+def write(connection: psycopg.Connection[Any], batch: Batch) -> None:
+    """Send all that a turn writes; inside a pipeline an error shows at its end."""
+    if batch.entries:
+        append(connection, batch.entries)
+    for query, parameters in row_statements(batch.rows):
+        connection.execute(query, parameters, prepare=True)
+    if batch.results:
+        columns = [array(column) for column in zip(*batch.results, strict=True)]
+        connection.execute(statements.KEEP_RESULTS, columns, prepare=True)
+    if batch.snapshots:
+        _take_snapshots(connection, batch.snapshots)
+
+
+def _take_snapshots(connection: psycopg.Connection[Any], snapshots: list[Snapshot]) -> None:
+    newest = {snapshot.host: snapshot for snapshot in snapshots}.values()
+    parameters = (
+        array([host_stream(it.host) for it in newest]),
+        array([it.version for it in newest]),
+        array([FOLD_FINGERPRINT] * len(newest)),
+        json_array([write_assignment(it.assignment) for it in newest]),
+    )
+    connection.execute(statements.TAKE_SNAPSHOTS, parameters, prepare=True)
 
 
 def _liveness(hosts: list[Any], deadlines: list[Any]) -> dict[HostId, Liveness]:

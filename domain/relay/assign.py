@@ -109,7 +109,8 @@ def rebalance_dormant(turn: Turn, command: RebalanceDormant) -> Grant:
         raise TargetCellUnavailable(cell_id=command.target_cell_id)
     if not _headroom(turn, target):
         raise RelayConnectionHeadroomExhausted(cell_id=target.cell_id)
-    seen = candidate(turn, target)
+    load, runtime = turn.load(target.cell_id), turn.runtime(target.cell_id)
+    seen = candidate(target, load, runtime, turn.policy)
     return move(turn, host, held, target, "rebalanced", target.region, (seen,))
 
 
@@ -141,8 +142,9 @@ def _place(
     turn: Turn, host: HostId, held: Assignment | None, reason: PlacementReason, wanted: Region
 ) -> Grant:
     found = candidates(turn)
-    chosen = least_loaded(turn, found, wanted)
+    chosen = least_loaded(found, wanted)
     if chosen is None:
         raise RelayCapacityExhausted(region=wanted)
-    target = turn.require_cell(chosen.cell_id)
-    return move(turn, host, held, target, reason, wanted, found)
+    target = turn.require_cell(chosen.candidate.cell_id)
+    seen = tuple([it.candidate for it in found])
+    return move(turn, host, held, target, reason, wanted, seen)

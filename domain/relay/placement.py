@@ -27,7 +27,8 @@ class HostPlaced(HeldEvent):
     reason: PlacementReason
     previous_cell_id: str | None
     region: Region
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[tuple[str, int, int, int], ...]
+    """Each a `Candidate`: cell, reserved units, observed requests, capacity units."""
     activity_id: str
     lease: Lease
     dropped_activity_ids: tuple[str, ...] = ()

@@ -52,7 +52,8 @@ class Facts:
     loads: dict[str, Load] = field(default_factory=dict)
     runtimes: dict[str, CellRuntime] = field(default_factory=dict)
     assignments: dict[HostId, Assignment] = field(default_factory=dict)
-    liveness: dict[HostId, Liveness] = field(default_factory=dict)
+    liveness: dict[HostId, Liveness | None] = field(default_factory=dict)
+    """None for a host that is known to have no volatile row."""
     selector: dict[str, int] = field(default_factory=dict)
     """The admission selector's generation under "general"; empty until it was opened."""
 
@@ -72,6 +73,8 @@ class ReadSet:
 
     policy: Policy
     facts: Facts
+    judgements: dict[str, Any] = field(default_factory=dict)
+    """Which cells are eligible and why, remembered by `candidates` for as long as facts last."""
 
 
 @dataclass(slots=True)
@@ -96,6 +99,7 @@ class Turn:
         "after",
         "events",
         "found",
+        "judgements",
         "now",
         "policy",
         "touches",
@@ -112,6 +116,7 @@ class Turn:
         self._evolve = evolve
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
         self._settled = (0, 0)
+        self.judgements = read_set.judgements
         self.policy = read_set.policy
         self.now = now
         self.found = found
@@ -127,6 +132,15 @@ class Turn:
     def cells(self) -> dict[str, Cell]:
         """All cells, by id."""
         return {**self._base.cells, **self.after.cells} if self.after.cells else self._base.cells
+
+    def loads(self) -> dict[str, Load]:
+        """The loads of all cells that have any, by cell."""
+        return {**self._base.loads, **self.after.loads} if self.after.loads else self._base.loads
+
+    def runtimes(self) -> dict[str, CellRuntime]:
+        """What all cells that reported last said, by cell."""
+        after = self.after.runtimes
+        return {**self._base.runtimes, **after} if after else self._base.runtimes
 
     def require_cell(self, cell_id: str) -> Cell:
         """The cell. Refuses `cell_not_found`."""
@@ -230,7 +244,7 @@ class Turn:
         return Decision(None, refusal, self.events[:events], self.touches[:touches], self.after)
 
     def _knows(self, host: HostId) -> bool:
-        return host in self.after.liveness or host in self._base.liveness
+        return bool(self.after.liveness.get(host) or self._base.liveness.get(host))
 
     def _put(self, states: dict[K, V], key: K, value: V) -> None:
         self._journal.append((states, key, states.get(key)))

@@ -1,20 +1,28 @@
-"""Replay recorded traces through the log writer and compare every answer and state.
+"""Replay recorded traces through the log writer's hand and compare every answer and state.
 
-    python -m tests.conformance.relay [--whole] [--memory|--postgres] FOLDER…
+    python -m tests.conformance.relay [--whole] [--store memory|postgres|both] FOLDER…
 
-A trace stops at its first operation that does not exist yet.
+A trace stops at its first operation that does not exist yet. With `--whole` that is a failure.
 """
 
-from dataclasses import dataclass, field
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import psycopg
+from rich.console import Console
 
 from adapters.clock import VirtualClock
 from adapters.entry import Meta
 from adapters.mapper import EventMapper
 from adapters.memory import MemoryStore, write_rows
 from adapters.ports import LogReader, Store
+from adapters.postgres import migrate
+from adapters.postgres.server import create_database, drop_database, open_server
 from adapters.postgres.store import PostgresStore
 from app.scribe import Request, Scribe
 from app.working_set import WorkingSet
@@ -30,41 +38,16 @@ from tests.conformance.operations import (
     original_words,
     policy_of,
 )
+from tests.conformance.report import report
 from tests.conformance.state import observed_state
-from tests.conformance.traces import Trace
+from tests.conformance.traces import VECTORS, Trace, find_traces
+from tests.conformance.verdict import Difference, Verdict
 
 EMPTY = "TRUNCATE log, snapshots, command_results, " + ", ".join(
     table.name for table in (*TABLES, *volatile.TABLES)
 )
 OURS = {"cell_url_taken": "sql_constraint"}
 """Named refusals here that the original leaves to its storage."""
-
-
-@dataclass
-class Difference:
-    """The first thing that differs: what was given, expected and got."""
-
-    step: int
-    operation: str
-    given: Any
-    expected: Any
-    got: Any
-
-
-@dataclass
-class Verdict:
-    """How far a trace went, and what was wrong."""
-
-    trace: Trace
-    reached: int = 0
-    stopped_at: str | None = None
-    steps: dict[str, int] = field(default_factory=dict)
-    passed: dict[str, int] = field(default_factory=dict)
-    difference: Difference | None = None
-
-    @property
-    def ok(self) -> bool:
-        return self.difference is None
 
 
 class Replay:
@@ -155,7 +138,7 @@ class Replay:
 
     def _compare_rebuild(self, last: dict[str, Any]) -> Difference | None:
         """Fold the whole log into memory and compare every projection with the live one."""
-        rebuilt = MemoryStore(self.clock)
+        rebuilt = MemoryStore()
         folder, rows = Folder(), Rows()
         for entry in self.reader.read(0, 1_000_000):
             folder.fold(self.mapper.read(entry), entry.version, entry.position, rows)
@@ -182,5 +165,42 @@ def replay_on_postgres(trace: Trace, dsn: str) -> Verdict:
 
 def replay_in_memory(trace: Trace) -> Verdict:
     clock = VirtualClock(trace.start)
-    store = MemoryStore(clock)
+    store = MemoryStore()
     return Replay(trace, store, store, clock).run()
+
+
+def replay_all_on_postgres(traces: Sequence[Trace]) -> list[Verdict]:
+    """Replay on a throw-away database of the test server or an embedded one."""
+    url = os.environ.get("TENURE_TEST_DATABASE_URL")
+    with tempfile.TemporaryDirectory() as folder, open_server(url, Path(folder)) as server:
+        name = f"tenure_conformance_{os.getpid()}"
+        dsn = create_database(server, name)
+        try:
+            with psycopg.connect(dsn, autocommit=True) as connection:
+                migrate.apply(connection)
+            return [replay_on_postgres(trace, dsn) for trace in traces]
+        finally:
+            drop_database(server, name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0 only if everything reached passes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*", type=Path, default=[VECTORS])
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--store", choices=("memory", "postgres", "both"), default="both")
+    chosen = parser.parse_args(arguments)
+    traces, console, passed = list(find_traces(chosen.folders)), Console(), True
+    if chosen.store in ("memory", "both"):
+        console.rule("in memory")
+        verdicts = [replay_in_memory(trace) for trace in traces]
+        passed = report(verdicts, console, whole=chosen.whole)
+    if chosen.store in ("postgres", "both"):
+        console.rule("on PostgreSQL")
+        verdicts = replay_all_on_postgres(traces)
+        passed = report(verdicts, console, whole=chosen.whole) and passed
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

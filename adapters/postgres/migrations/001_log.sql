@@ -43,3 +43,16 @@ CREATE TABLE tokens (
     created_at   bigint NOT NULL,
     revoked_at   bigint
 );
+
+-- Every writer takes the next turn while it holds the writer lock. A writer that finds its own
+-- number knows that nobody else wrote since its last turn, and that what it decided ahead stands.
+CREATE SEQUENCE writer_turns;
+
+CREATE FUNCTION take_turn(expected bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('writer_turns') <> expected THEN
+        RAISE EXCEPTION 'another writer had a turn' USING ERRCODE = 'TN001';
+    END IF;
+    RETURN expected;
+END
+$$;

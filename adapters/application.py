@@ -1,0 +1,161 @@
+"""The log as an application of the `eventsourcing` library: cold reads, snapshots, export.
+
+Commands never go through `Application.save`: it would insert after the decision, in a transaction
+of its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from eventsourcing.application import AggregateNotFoundError, Application
+from eventsourcing.persistence import (
+    AggregateRecorder,
+    ApplicationRecorder,
+    EventStore,
+    JSONTranscoder,
+    Mapper,
+    StoredEvent,
+)
+from eventsourcing.utils import Environment, EnvType
+
+from adapters.mapper import EventMapper, Recorded
+from adapters.snapshots import FOLD_FINGERPRINT, read_assignment, write_assignment
+from adapters.streams import host_stream
+from domain.ids import HostId
+from domain.relay.assignment import Assignment, AssignmentEvent
+from domain.relay.decide import evolve_assignment
+
+SNAPSHOT_TOPIC = "snapshot"
+LOG_SECTION_ENTRIES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An assignment at a version of its stream: the library's aggregate, and our snapshot."""
+
+    originator_id: str
+    originator_version: int
+    assignment: Assignment
+
+    @property
+    def version(self) -> int:
+        return self.originator_version
+
+
+def project(held: Held | None, events: Iterable[Recorded | Held]) -> Held | None:
+    """Fold a snapshot and the events after it."""
+    for event in events:
+        if isinstance(event, Held):
+            held = event
+        else:
+            assert isinstance(event.event, AssignmentEvent)
+            after = evolve_assignment(held.assignment if held else None, event.event)
+            held = Held(event.originator_id, event.originator_version, after)
+    return held
+
+
+class SnapshotMapper(Mapper[str]):
+    """Between held assignments and their stored snapshots."""
+
+    def __init__(self) -> None:
+        super().__init__(JSONTranscoder())
+
+    def to_stored_event(self, domain_event: Any) -> StoredEvent:
+        state = write_assignment(domain_event.assignment).encode()
+        return StoredEvent(
+            domain_event.originator_id, domain_event.originator_version, SNAPSHOT_TOPIC, state
+        )
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Any:
+        return Held(
+            str(stored_event.originator_id),
+            stored_event.originator_version,
+            read_assignment(stored_event.state),
+        )
+
+
+class PostgresSnapshots(AggregateRecorder):
+    """The newest snapshot of each stream. One folded by other code is as good as none."""
+
+    def __init__(self, dsn: str, fingerprint: str = FOLD_FINGERPRINT) -> None:
+        self._dsn = dsn
+        self._fingerprint = fingerprint
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            for event in stored_events:
+                connection.execute(
+                    "INSERT INTO snapshots (stream, version, fingerprint, state) "
+                    "VALUES (%s, %s, %s, %s) ON CONFLICT (stream) DO UPDATE SET "
+                    "version = excluded.version, fingerprint = excluded.fingerprint, "
+                    "state = excluded.state",
+                    [
+                        str(event.originator_id),
+                        event.originator_version,
+                        self._fingerprint,
+                        event.state,
+                    ],
+                )
+
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            row = connection.execute(
+                "SELECT version, state FROM snapshots WHERE stream = %s AND fingerprint = %s "
+                "AND version > coalesce(%s, -1) AND version <= coalesce(%s, version)",
+                [str(originator_id), self._fingerprint, gt, lte],
+            ).fetchone()
+        return [] if row is None else [StoredEvent(originator_id, row[0], SNAPSHOT_TOPIC, row[1])]
+
+
+class TenureLog(Application[str]):
+    """Reading the log through the library."""
+
+    log_section_size = LOG_SECTION_ENTRIES
+
+    def __init__(
+        self, recorder: ApplicationRecorder, snapshots: AggregateRecorder | None = None
+    ) -> None:
+        self._given_recorder = recorder
+        self._given_snapshots = snapshots
+        super().__init__()
+
+    def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
+        """Settings come from us alone, never from the process environment."""
+        enabled = "y" if self._given_snapshots is not None else "n"
+        return Environment(name, {"IS_SNAPSHOTTING_ENABLED": enabled})
+
+    def construct_mapper(self) -> Mapper[str]:
+        return EventMapper()
+
+    def construct_recorder(self) -> ApplicationRecorder:
+        return self._given_recorder
+
+    def construct_snapshot_store(self) -> EventStore[str]:
+        assert self._given_snapshots is not None
+        return EventStore(SnapshotMapper(), self._given_snapshots)
+
+    def held(self, host: HostId, version: int | None = None) -> Held | None:
+        """A host's assignment as of a version of its stream, or now; None if there is none."""
+        stream = host_stream(host)
+        try:
+            found: Held = self.repository.get(stream, version=version, projector_func=project)  # type: ignore[type-var]
+        except AggregateNotFoundError:
+            return None
+        return found
+
+    def snapshot(self, host: HostId) -> None:
+        """Keep the host's assignment as it is now."""
+        held = self.held(host)
+        if held is not None and self.snapshots is not None:
+            self.snapshots.put([held])

@@ -1,0 +1,51 @@
+"""Committing while the next turn is decided: the turn is sent whole, its end is read later."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from adapters.ports import Batch, Overtaken, Unavailable
+from adapters.postgres import statements
+from adapters.postgres.transaction import write
+
+
+@contextmanager
+def broken_connections_are_unavailable() -> Iterator[None]:
+    """Tell a store that cannot answer now from one that was asked something wrong."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise Unavailable(type(error).__name__) from error
+
+
+class PostgresCommit:
+    """One transaction in one pipeline. The server works on it while Python decides on."""
+
+    def __init__(self, connection: psycopg.Connection[Any], batch: Batch, turn: int) -> None:
+        self._connection = connection
+        self._pipeline = connection.pipeline()
+        self._pipeline.__enter__()
+        connection.execute("BEGIN")
+        connection.execute(statements.LOCK, prepare=True)
+        connection.execute(statements.TAKE_THIS_TURN, [turn], prepare=True)
+        write(connection, batch)
+        connection.execute("COMMIT")
+        connection.pgconn.send_flush_request()
+        self._sent = connection.pgconn.flush() == 0
+
+    def fileno(self) -> int | None:
+        return self._connection.fileno() if self._sent else None
+
+    def finish(self) -> None:
+        connection = self._connection
+        with broken_connections_are_unavailable():
+            try:
+                self._pipeline.__exit__(None, None, None)
+            except psycopg.Error as error:
+                if not connection.closed:
+                    connection.execute("ROLLBACK")
+                if error.sqlstate == statements.OVERTAKEN:
+                    raise Overtaken from error
+                raise
