@@ -149,7 +149,9 @@ class TenureLog(Application[str]):
         """A host's assignment as of a version of its stream, or now; None if there is none."""
         stream = host_stream(host)
         try:
-            found: Held = self.repository.get(stream, version=version, projector_func=project)  # type: ignore[type-var]
+            found: Held | None = self.repository.get(
+                stream, version=version, projector_func=project
+            )
         except AggregateNotFoundError:
             return None
         return found
