@@ -6,11 +6,11 @@ of its own.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
-from eventsourcing.application import AggregateNotFoundError, Application
+from eventsourcing.application import AggregateNotFoundError, Application, ProjectorFunction
 from eventsourcing.persistence import (
     AggregateRecorder,
     ApplicationRecorder,
@@ -41,6 +41,10 @@ class Held:
     assignment: Assignment
 
     @property
+    def id(self) -> str:
+        return self.originator_id
+
+    @property
     def version(self) -> int:
         return self.originator_version
 
@@ -55,6 +59,10 @@ def project(held: Held | None, events: Iterable[Recorded | Held]) -> Held | None
             after = evolve_assignment(held.assignment if held else None, event.event)
             held = Held(event.originator_id, event.originator_version, after)
     return held
+
+
+_PROJECT = cast(ProjectorFunction[Held, Any], project)
+"""For the type checker: the library infers the aggregate's type from it."""
 
 
 class SnapshotMapper(Mapper[str]):
@@ -149,12 +157,9 @@ class TenureLog(Application[str]):
         """A host's assignment as of a version of its stream, or now; None if there is none."""
         stream = host_stream(host)
         try:
-            found: Held | None = self.repository.get(
-                stream, version=version, projector_func=project
-            )
+            return self.repository.get(stream, version=version, projector_func=_PROJECT)
         except AggregateNotFoundError:
             return None
-        return found
 
     def snapshot(self, host: HostId) -> None:
         """Keep the host's assignment as it is now."""

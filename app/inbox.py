@@ -29,6 +29,10 @@ class Inbox:
         """Wake the reader up for good."""
         self._bell.close()
 
+    def discard(self) -> None:
+        """Give the descriptors back; the reader's last act."""
+        self._alarm.close()
+
     def take(self) -> list[Waiting]:
         """Everything that has arrived."""
         taken = []

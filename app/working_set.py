@@ -81,9 +81,10 @@ class WorkingSet:
         if opened.turn != self.turn + 1:
             self.facts.liveness.clear()
         self.turn = opened.turn
-        self.catch_up(opened.entries)
         self.facts.runtimes = opened.runtimes
+        # Streams may have been read before the lock was held: what came between is in the entries.
         self.see(opened.seen, wanted)
+        self.catch_up(opened.entries)
 
     def see(self, seen: Seen, wanted: Wanted) -> None:
         """Take in hosts: their volatile rows, or that they have none, and missing streams."""
@@ -101,7 +102,7 @@ class WorkingSet:
             if assignment is not None:
                 self.facts.assignments[host] = assignment
             else:
-                self.facts.liveness[host] = None
+                self.facts.liveness.setdefault(host, None)
 
     def doubt(self, hosts: Iterable[HostId]) -> None:
         """Forget volatile rows that were changed behind our back."""

@@ -119,6 +119,7 @@ class LogWriter:
             if self._backlog and not self._full():
                 self._take_next()
             self._begin_commit()
+        self._inbox.discard()
 
     def _idle(self) -> bool:
         return not (self._inbox or self._backlog or self._decided or self._committing)

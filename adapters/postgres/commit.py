@@ -27,25 +27,32 @@ class PostgresCommit:
         self._connection = connection
         self._pipeline = connection.pipeline()
         self._pipeline.__enter__()
-        connection.execute("BEGIN")
-        connection.execute(statements.LOCK, prepare=True)
-        connection.execute(statements.TAKE_THIS_TURN, [turn], prepare=True)
-        write(connection, batch)
-        connection.execute("COMMIT")
-        connection.pgconn.send_flush_request()
-        self._sent = connection.pgconn.flush() == 0
+        self._sent = False
+        self._failure: psycopg.Error | None = None
+        try:
+            connection.execute("BEGIN")
+            connection.execute(statements.LOCK, prepare=True)
+            connection.execute(statements.TAKE_THIS_TURN, [turn], prepare=True)
+            write(connection, batch)
+            connection.execute("COMMIT")
+            connection.pgconn.send_flush_request()
+            self._sent = connection.pgconn.flush() == 0
+        except psycopg.Error as error:  # an early answer may come while more is being sent
+            self._failure = error
 
     def fileno(self) -> int | None:
         return self._connection.fileno() if self._sent else None
 
     def finish(self) -> None:
-        connection = self._connection
         with broken_connections_are_unavailable():
             try:
                 self._pipeline.__exit__(None, None, None)
             except psycopg.Error as error:
-                if not connection.closed:
-                    connection.execute("ROLLBACK")
-                if error.sqlstate == statements.OVERTAKEN:
-                    raise Overtaken from error
-                raise
+                self._failure = self._failure or error
+            if self._failure is None:
+                return
+            if not self._connection.closed:
+                self._connection.execute("ROLLBACK")
+            if self._failure.sqlstate == statements.OVERTAKEN:
+                raise Overtaken from self._failure
+            raise self._failure

@@ -48,7 +48,9 @@ class PostgresTransaction:
         connection = self._connection
         with connection.pipeline():
             connection.execute("BEGIN")
-            seeing = ask(connection, Wanted(streams=wanted.streams))
+            # Others need not wait for the streams; what is added meanwhile is among the entries.
+            early = Wanted() if after is None else Wanted(streams=wanted.streams)
+            seeing = ask(connection, early)
             connection.execute(statements.LOCK, prepare=True)
             turn = connection.execute(statements.TAKE_TURN, prepare=True)
             entries = None
@@ -57,7 +59,8 @@ class PostgresTransaction:
                     statements.AFTER, [after, CATCH_UP_ENTRIES_MAX], prepare=True
                 )
             runtimes = connection.execute(statements.RUNTIMES, prepare=True)
-            seeing.update(ask(connection, Wanted(hosts=wanted.hosts, keys=wanted.keys)))
+            late = Wanted([] if early.streams else wanted.streams, wanted.hosts, wanted.keys)
+            seeing.update(ask(connection, late))
         row = turn.fetchone()
         assert row is not None
         return Opened(

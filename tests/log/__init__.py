@@ -1,0 +1,1 @@
+"""The log, on PostgreSQL and in memory."""

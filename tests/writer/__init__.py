@@ -1,0 +1,1 @@
+"""The log writer: groups, rivals, failures."""

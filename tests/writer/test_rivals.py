@@ -1,0 +1,84 @@
+"""Two processes write to one database; together they are one serial history."""
+
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import orjson
+
+from adapters.clock import VirtualClock
+from adapters.entry import EMPTY_HEAD, Meta, first_broken
+from adapters.mapper import EventMapper
+from adapters.memory import MemoryStore
+from adapters.postgres.store import PostgresStore
+from app.scribe import Request, Scribe
+from app.working_set import WorkingSet
+from domain.relay.policy import Policy
+from projections.catalogue import TABLES
+from tests.writer.commands import FLEET
+from tests.writer.rival import code
+
+NOW = 1_700_000_000_000
+COMMANDS_EACH = 1_500
+POLICY = Policy(require_live_cells=False)
+
+
+def scribe_on(store: Any) -> Scribe:
+    return Scribe(store, WorkingSet(EventMapper(), POLICY, 1_000), VirtualClock(NOW))
+
+
+def run_rivals(dsn: str, commands_each: int) -> list[Any]:
+    """What each command was answered, over both processes."""
+    processes = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "tests.writer.rival",
+                dsn,
+                name,
+                str(seed),
+                str(commands_each),
+                str(NOW),
+            ],
+            stdout=subprocess.PIPE,
+        )
+        for seed, name in enumerate(("left", "right"))
+    ]
+    told: list[Any] = []
+    for process in processes:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        told += pickle.loads(out)
+    return told
+
+
+def test_two_processes_write_one_serial_history(database: str) -> None:
+    store = PostgresStore(database)
+    scribe_on(store).run([Request(FLEET, Meta("fleet", "test"))])
+    told = run_rivals(database, COMMANDS_EACH)
+    entries = store.read(0, 1_000_000)
+    assert first_broken(EMPTY_HEAD, entries) is None
+    assert len(told) == 2 * COMMANDS_EACH
+
+    written = Counter(orjson.loads(entry.state)["meta"]["command_id"] for entry in entries)
+    assert {command_id.split("-")[0] for command_id in written} >= {"left", "right"}
+
+    def order(line: Any) -> tuple[int, bool]:
+        command_id, _, _, _, position = line
+        return position - written[command_id], written[command_id] > 0
+
+    # A command is decided on the state before its first event. Commands without events at one
+    # position commute here: the clock stands still.
+    replay = scribe_on(memory := MemoryStore())
+    replay.run([Request(FLEET, Meta("fleet", "test"))])
+    for command_id, command, answer, refused, position in sorted(told, key=order):
+        outcome = replay.run([Request(command, Meta(command_id, command_id.split("-")[0]))])[0]
+        assert (outcome.answer, code(outcome)) == (answer, refused), command_id
+        assert outcome.position == position
+    assert [entry.state for entry in memory.entries] == [entry.state for entry in entries]
+    for table in TABLES:
+        assert memory.dump(table.name) == store.dump(table.name), table.name
+    store.close()
