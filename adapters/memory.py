@@ -219,13 +219,17 @@ class MemoryTransaction:
             elif lease[3] != "control" or lease[4] != cell_id:
                 refused.append((index, "control_activity_moved"))
             else:
-                for table, key in (
-                    (volatile.LEASE_DEADLINES, lease_key),
-                    (volatile.ASSIGNMENT_LIVENESS, host),
-                ):
-                    known = self._tables[table].get(key, [*key, 0, 0])
-                    after = [max(known[-2], item.expires_at), max(known[-1], now)]
-                    self._tables[table][key] = [*key, *after]
+                alive = self._liveness(HostId(*host)) or Liveness(0, 0)
+                known = alive.deadlines.get(item.activity_id, Deadline(0, 0))
+                after = Deadline(max(known.expires_at, item.expires_at), max(known.updated_at, now))
+                alive = Liveness(
+                    max(alive.lease_expires_at, item.expires_at),
+                    max(alive.last_activity_at, now),
+                    {**alive.deadlines, item.activity_id: after},
+                )
+                rows = Rows()
+                volatile.put_liveness(HostId(*host), alive, rows)
+                write_rows(self._tables, rows)
         return refused
 
     def commit(self, batch: Batch) -> None:
@@ -236,14 +240,7 @@ class MemoryTransaction:
 
     def _liveness(self, host: HostId) -> Liveness | None:
         row = self._tables[volatile.ASSIGNMENT_LIVENESS].get(host)
-        if row is None:
-            return None
-        deadlines = {
-            key[2]: Deadline(*it[3:])
-            for key, it in self._tables[volatile.LEASE_DEADLINES].items()
-            if key[:2] == host
-        }
-        return Liveness(row[2], row[3], deadlines)
+        return None if row is None else volatile.liveness_of(row)
 
     def _search(self, scan: Scan) -> Iterator[HostId]:
         if isinstance(scan, ConnectionsOfCell | LapsingConnections):
@@ -251,10 +248,9 @@ class MemoryTransaction:
                 if _connection_matches(scan, row):
                     yield HostId(row[0], row[1])
         elif isinstance(scan, ExpiredLeases):
-            deadlines = self._tables[volatile.LEASE_DEADLINES].values()
-            for row in sorted(deadlines, key=lambda it: it[3]):
-                if row[3] <= scan.now:
-                    yield HostId(row[0], row[1])
+            for key, row in self._tables[volatile.ASSIGNMENT_LIVENESS].items():
+                if row[4] is not None and row[4] <= scan.now:
+                    yield HostId(*key)
         elif isinstance(scan, ExpiredCounts):
             for key, row in self._tables[volatile.ASSIGNMENT_LIVENESS].items():
                 if row[2] <= scan.now and any(self._tables[ASSIGNMENTS][key][4:]):

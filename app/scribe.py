@@ -21,7 +21,7 @@ from domain.relay.decide import decide
 from domain.relay.renewals import RefusedRenewal, RenewControls, Renewed, refused_on_sight
 from domain.relay.turn import Decision
 from projections.catalogue import Folder
-from projections.relay.volatile import apply_touch
+from projections.relay.volatile import apply_touch, put_liveness
 
 SNAPSHOT_EVERY_VERSIONS = 100
 
@@ -194,6 +194,9 @@ class Scribe:
             batch.snapshots.append(Snapshot(host, known.version_of(host), assignment))
         for touch in decision.touches:
             apply_touch(touch, batch.rows)
+        for host, alive in decision.after.liveness.items():
+            assert alive is not None
+            put_liveness(host, alive, batch.rows)
 
 
 def _renew(command: RenewControls, now: int, transaction: Transaction) -> Renewed:

@@ -65,12 +65,10 @@ SELECT cell_id, observed_requests, heartbeat::text, telemetry::text,
 FROM cell_runtime
 """
 LIVENESS = """
-SELECT t.* FROM unnest(%s::text[], %s::text[]) AS u(user_id, relay_host_id)
+SELECT t.user_id, t.relay_host_id, t.lease_expires_at, t.last_activity_at, t.next_deadline_at,
+       t.deadlines::text
+FROM unnest(%s::text[], %s::text[]) AS u(user_id, relay_host_id)
 JOIN assignment_liveness t USING (user_id, relay_host_id)
-"""
-DEADLINES = """
-SELECT t.* FROM unnest(%s::text[], %s::text[]) AS u(user_id, relay_host_id)
-JOIN lease_deadlines t USING (user_id, relay_host_id)
 """
 
 RESULTS = (
@@ -102,8 +100,8 @@ WHERE state = 'reserved' AND timeout_at <= %s
 LIMIT %s
 """
 EXPIRED_LEASES = """
-SELECT user_id, relay_host_id FROM lease_deadlines WHERE expires_at <= %s
-GROUP BY user_id, relay_host_id ORDER BY min(expires_at) LIMIT %s
+SELECT user_id, relay_host_id FROM assignment_liveness WHERE next_deadline_at <= %s
+ORDER BY next_deadline_at LIMIT %s
 """
 EXPIRED_COUNTS = """
 SELECT user_id, relay_host_id FROM assignment_liveness
@@ -118,7 +116,7 @@ OLD_PREFERENCES = (
 
 RENEW = """
 WITH item AS MATERIALIZED (
-    SELECT index, user_id, relay_host_id, activity_id, u.expires_at,
+    SELECT index, user_id, relay_host_id, activity_id, u.expires_at, v.deadlines,
            CASE WHEN a.cell_id IS NULL THEN 'assignment_not_found'
                 WHEN a.cell_id <> %(cell_id)s THEN 'activity_cell_not_authoritative'
                 WHEN l.cell_id IS NULL THEN 'control_activity_not_found'
@@ -130,21 +128,25 @@ WITH item AS MATERIALIZED (
         AS u(index, user_id, relay_host_id, activity_id, expires_at)
     LEFT JOIN assignments a USING (user_id, relay_host_id)
     LEFT JOIN activity_leases l USING (user_id, relay_host_id, activity_id)
-), leases AS (
-    UPDATE lease_deadlines t
-    SET expires_at = greatest(t.expires_at, u.expires_at),
-        updated_at = greatest(t.updated_at, %(now)s)
-    FROM (SELECT user_id, relay_host_id, activity_id, max(expires_at) AS expires_at
-          FROM item WHERE code IS NULL GROUP BY user_id, relay_host_id, activity_id) u
-    WHERE (t.user_id, t.relay_host_id, t.activity_id)
-        = (u.user_id, u.relay_host_id, u.activity_id)
-), hosts AS (
+    LEFT JOIN assignment_liveness v USING (user_id, relay_host_id)
+), lease AS (
+    SELECT user_id, relay_host_id, activity_id, deadlines,
+           greatest(max(expires_at), (deadlines -> activity_id ->> 0)::bigint) AS expires_at,
+           greatest(%(now)s, (deadlines -> activity_id ->> 1)::bigint) AS updated_at
+    FROM item WHERE code IS NULL GROUP BY user_id, relay_host_id, activity_id, deadlines
+), host AS (
+    SELECT user_id, relay_host_id, max(expires_at) AS expires_at,
+           deadlines || jsonb_object_agg(activity_id, jsonb_build_array(expires_at, updated_at))
+               AS deadlines
+    FROM lease GROUP BY user_id, relay_host_id, deadlines
+), renewed AS (
     UPDATE assignment_liveness t
-    SET lease_expires_at = greatest(t.lease_expires_at, u.expires_at),
-        last_activity_at = %(now)s
-    FROM (SELECT user_id, relay_host_id, max(expires_at) AS expires_at
-          FROM item WHERE code IS NULL GROUP BY user_id, relay_host_id) u
-    WHERE (t.user_id, t.relay_host_id) = (u.user_id, u.relay_host_id)
+    SET lease_expires_at = greatest(t.lease_expires_at, host.expires_at),
+        last_activity_at = greatest(t.last_activity_at, %(now)s),
+        next_deadline_at = (SELECT min((value ->> 0)::bigint) FROM jsonb_each(host.deadlines)),
+        deadlines = host.deadlines
+    FROM host
+    WHERE (t.user_id, t.relay_host_id) = (host.user_id, host.relay_host_id)
 )
 SELECT index, code FROM item WHERE code IS NOT NULL ORDER BY index
 """

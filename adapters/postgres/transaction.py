@@ -17,10 +17,10 @@ from domain.ids import HostId
 from domain.relay import command
 from domain.relay.command import Scan
 from domain.relay.renewals import Renewal
-from domain.relay.runtime import CellRuntime, Deadline, Liveness
+from domain.relay.runtime import CellRuntime
 from domain.relay.turn import Facts, Load
 from projections.relay.cells import cell_of
-from projections.relay.volatile import runtime_of
+from projections.relay.volatile import liveness_of, runtime_of
 
 CATCH_UP_ENTRIES_MAX = 1_000_000
 
@@ -105,7 +105,7 @@ class PostgresTransaction:
         asked = {
             "cell_id": cell_id,
             "now": now,
-            "index": array(range(len(items))),
+            "index": array(list(range(len(items)))),
             "user_id": users,
             "relay_host_id": hosts,
             "activity_id": activities,
@@ -136,7 +136,6 @@ def ask(connection: psycopg.Connection[Any], wanted: Wanted) -> Asked:
     if wanted.hosts:
         hosts = [array(column) for column in zip(*wanted.hosts, strict=True)]
         asked["liveness"] = connection.execute(statements.LIVENESS, hosts, prepare=True)
-        asked["deadlines"] = connection.execute(statements.DEADLINES, hosts, prepare=True)
     if wanted.keys:
         keys = [array(wanted.keys)]
         asked["results"] = connection.execute(statements.RESULTS, keys, prepare=True)
@@ -147,7 +146,7 @@ def told(wanted: Wanted, asked: Asked) -> Seen:
     """Read the answers."""
     rows = {name: cursor.fetchall() for name, cursor in asked.items()}
     return Seen(
-        liveness=_liveness(rows.get("liveness", []), rows.get("deadlines", [])),
+        liveness={HostId(row[0], row[1]): liveness_of(row) for row in rows.get("liveness", [])},
         loaded=_loaded(wanted.streams, rows.get("streams", [])),
         results={row[0]: Result(*row) for row in rows.get("results", [])},
     )
@@ -175,18 +174,6 @@ def _take_snapshots(connection: psycopg.Connection[Any], snapshots: list[Snapsho
         json_array([write_assignment(it.assignment) for it in newest]),
     )
     connection.execute(statements.TAKE_SNAPSHOTS, parameters, prepare=True)
-
-
-def _liveness(hosts: list[Any], deadlines: list[Any]) -> dict[HostId, Liveness]:
-    by_host: dict[HostId, dict[str, Deadline]] = {}
-    for user_id, relay_host_id, activity_id, expires_at, updated_at in deadlines:
-        own = by_host.setdefault(HostId(user_id, relay_host_id), {})
-        own[activity_id] = Deadline(expires_at, updated_at)
-    liveness = {}
-    for user_id, relay_host_id, lease_expires_at, last_activity_at in hosts:
-        host = HostId(user_id, relay_host_id)
-        liveness[host] = Liveness(lease_expires_at, last_activity_at, by_host.get(host, {}))
-    return liveness
 
 
 def _loaded(hosts: Sequence[HostId], rows: list[Any]) -> dict[HostId, Loaded]:

@@ -4,15 +4,17 @@ from typing import Any
 
 import orjson
 
+from domain.ids import HostId
 from domain.relay.runtime import (
     CellRuntime,
+    Deadline,
     Heartbeat,
+    Liveness,
     RehomeCapability,
     RehomeSafety,
     Telemetry,
     Touch,
-    TouchDeadline,
-    TouchLiveness,
+    TouchPreference,
     TouchRuntime,
 )
 from projections.table import Rows, Table
@@ -37,19 +39,11 @@ ASSIGNMENT_LIVENESS = Table(
         "relay_host_id": "text",
         "lease_expires_at": "bigint",
         "last_activity_at": "bigint",
+        "next_deadline_at": "bigint",
+        "deadlines": "jsonb",
     },
 )
-LEASE_DEADLINES = Table(
-    "lease_deadlines",
-    3,
-    {
-        "user_id": "text",
-        "relay_host_id": "text",
-        "activity_id": "text",
-        "expires_at": "bigint",
-        "updated_at": "bigint",
-    },
-)
+"""One row a host, so that a renewal writes one. `deadlines`: activity id to [expires, updated]."""
 REGION_PREFERENCES = Table(
     "region_preferences",
     2,
@@ -60,7 +54,7 @@ REGION_PREFERENCES = Table(
         "observed_at": "bigint",
     },
 )
-TABLES = (CELL_RUNTIME, ASSIGNMENT_LIVENESS, LEASE_DEADLINES, REGION_PREFERENCES)
+TABLES = (CELL_RUNTIME, ASSIGNMENT_LIVENESS, REGION_PREFERENCES)
 _PARTS = (
     ("heartbeat", Heartbeat),
     ("telemetry", Telemetry),
@@ -70,21 +64,35 @@ _PARTS = (
 
 
 def apply_touch(touch: Touch, rows: Rows) -> None:
-    """Write one touch to its rows."""
-    if isinstance(touch, TouchDeadline):
-        key = (touch.user_id, touch.relay_host_id, touch.activity_id)
-        if touch.deadline is None:
-            rows.drop(LEASE_DEADLINES, *key)
-        else:
-            rows.put(LEASE_DEADLINES, *key, *touch.deadline)
-    elif isinstance(touch, TouchLiveness):
-        rows.put(ASSIGNMENT_LIVENESS, *touch)
-    elif isinstance(touch, TouchRuntime):
+    """Write one touch of a cell or a preference. Hosts are written whole, by `put_liveness`."""
+    if isinstance(touch, TouchRuntime):
         rows.put(CELL_RUNTIME, touch.cell_id, *_runtime_columns(touch.runtime))
-    elif touch.preferred_region is None:
-        rows.drop(REGION_PREFERENCES, touch.user_id, touch.relay_host_id)
-    else:
-        rows.put(REGION_PREFERENCES, *touch)
+    elif isinstance(touch, TouchPreference):
+        if touch.preferred_region is None:
+            rows.drop(REGION_PREFERENCES, touch.user_id, touch.relay_host_id)
+        else:
+            rows.put(REGION_PREFERENCES, *touch)
+
+
+def put_liveness(host: HostId, alive: Liveness, rows: Rows) -> None:
+    """Write a host's deadlines as they are after a decision."""
+    deadlines = alive.deadlines
+    soonest = min([it.expires_at for it in deadlines.values()], default=None)
+    written = orjson.dumps({key: [*it] for key, it in deadlines.items()}).decode()
+    rows.put(
+        ASSIGNMENT_LIVENESS,
+        *host,
+        alive.lease_expires_at,
+        alive.last_activity_at,
+        soonest,
+        written,
+    )
+
+
+def liveness_of(row: Any) -> Liveness:
+    """A row of `assignment_liveness`, its deadlines as text, as the rules see it."""
+    told = orjson.loads(row[5])
+    return Liveness(row[2], row[3], {key: Deadline(*value) for key, value in told.items()})
 
 
 def runtime_of(row: Any) -> CellRuntime:

@@ -28,11 +28,14 @@ CREATE TABLE command_results (
 );
 CREATE INDEX command_results_stored_at ON command_results (stored_at);
 
+-- Which fold wrote a projection's tables, by role: live, rebuilt (being made), previous (kept).
 CREATE TABLE projections (
-    name     text   COLLATE "C" PRIMARY KEY,
+    name     text   COLLATE "C" NOT NULL,
+    role     text   COLLATE "C" NOT NULL CHECK (role IN ('live', 'rebuilt', 'previous')),
     version  bigint NOT NULL,
+    code     text   COLLATE "C" NOT NULL,
     position bigint NOT NULL,
-    phase    text   COLLATE "C" NOT NULL
+    PRIMARY KEY (name, role)
 );
 
 CREATE TABLE tokens (

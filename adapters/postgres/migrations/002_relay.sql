@@ -98,16 +98,9 @@ CREATE TABLE assignment_liveness (
     relay_host_id    text COLLATE "C" NOT NULL,
     lease_expires_at bigint NOT NULL,
     last_activity_at bigint NOT NULL,
+    next_deadline_at bigint,
+    deadlines        jsonb NOT NULL,
     PRIMARY KEY (user_id, relay_host_id)
-) WITH (fillfactor = 50);
-
-CREATE TABLE lease_deadlines (
-    user_id       text COLLATE "C" NOT NULL,
-    relay_host_id text COLLATE "C" NOT NULL,
-    activity_id   text COLLATE "C" NOT NULL,
-    expires_at    bigint NOT NULL,
-    updated_at    bigint NOT NULL,
-    PRIMARY KEY (user_id, relay_host_id, activity_id)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE region_preferences (

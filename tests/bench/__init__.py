@@ -1,0 +1,1 @@
+"""How fast it is, measured beside baselines in the same run: `make bench`."""

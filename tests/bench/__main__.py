@@ -1,0 +1,49 @@
+"""`make bench [only WORD…]`: all cases, or those whose group is named."""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from rich.console import Console
+
+from adapters.postgres import migrate
+from adapters.postgres.server import Server, create_database, open_server
+from tests.bench.result import Case, show
+from tests.bench.writer_cases import writer_cases
+
+GROUPS: dict[str, Callable[[Callable[[], str]], Iterator[Case]]] = {
+    "writer": writer_cases,
+}
+
+
+def databases(server: Server) -> Callable[[], str]:
+    """A maker of fresh migrated databases."""
+    numbers = count(1)
+
+    def new_database() -> str:
+        dsn = create_database(server, f"bench_{next(numbers)}")
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            migrate.apply(connection)
+        return dsn
+
+    return new_database
+
+
+def main(names: list[str]) -> int:
+    console, cases = Console(), []
+    with tempfile.TemporaryDirectory() as folder, open_server(None, Path(folder)) as server:
+        new_database = databases(server)
+        for name, group in GROUPS.items():
+            if names and name not in names:
+                continue
+            for case in group(new_database):
+                console.print(f"{case.name}: {case.rate.per_second:,.0f}/s")
+                cases.append(case)
+    return 0 if show(cases, console) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
