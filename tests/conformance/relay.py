@@ -19,7 +19,7 @@ from rich.console import Console
 from adapters.clock import VirtualClock
 from adapters.entry import Meta
 from adapters.mapper import EventMapper
-from adapters.memory import MemoryStore, write_rows
+from adapters.memory import MemoryStore
 from adapters.ports import LogReader, Store
 from adapters.postgres import migrate
 from adapters.postgres.server import create_database, drop_database, open_server
@@ -28,9 +28,8 @@ from app.scribe import Request, Scribe
 from app.working_set import WorkingSet
 from domain.refusals import Refusal
 from domain.relay.command import Command
-from projections.catalogue import TABLES, Folder
+from projections.catalogue import TABLES
 from projections.relay import volatile
-from projections.table import Rows
 from tests.conformance.operations import (
     COMMANDS,
     QUESTIONS,
@@ -42,6 +41,7 @@ from tests.conformance.report import report
 from tests.conformance.state import observed_state
 from tests.conformance.traces import VECTORS, Trace, find_traces
 from tests.conformance.verdict import Difference, Verdict
+from tests.fold import differing_table
 
 EMPTY = "TRUNCATE log, snapshots, command_results, " + ", ".join(
     table.name for table in (*TABLES, *volatile.TABLES)
@@ -137,18 +137,12 @@ class Replay:
         return None
 
     def _compare_rebuild(self, last: dict[str, Any]) -> Difference | None:
-        """Fold the whole log into memory and compare every projection with the live one."""
-        rebuilt = MemoryStore()
-        folder, rows = Folder(), Rows()
-        for entry in self.reader.read(0, 1_000_000):
-            folder.fold(self.mapper.read(entry), entry.version, entry.position, rows)
-        write_rows(rebuilt.tables, rows)
-        for table in TABLES:
-            live, folded = self.reader.dump(table.name), rebuilt.dump(table.name)
-            if live != folded:
-                operation = last.get("op", "")
-                return Difference(last.get("i", 0), operation, table.name, live, folded)
-        return None
+        """Every projection is what the log folds to."""
+        found = differing_table(self.reader)
+        if found is None:
+            return None
+        table, live, folded = found
+        return Difference(last.get("i", 0), last.get("op", ""), table, live, folded)
 
 
 def replay_on_postgres(trace: Trace, dsn: str) -> Verdict:

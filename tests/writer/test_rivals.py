@@ -29,7 +29,7 @@ def scribe_on(store: Any) -> Scribe:
     return Scribe(store, WorkingSet(EventMapper(), POLICY, 1_000), VirtualClock(NOW))
 
 
-def run_rivals(dsn: str, commands_each: int) -> list[Any]:
+def run_rivals(dsn: str, commands_each: int, seed: int) -> list[Any]:
     """What each command was answered, over both processes."""
     processes = [
         subprocess.Popen(
@@ -39,13 +39,13 @@ def run_rivals(dsn: str, commands_each: int) -> list[Any]:
                 "tests.writer.rival",
                 dsn,
                 name,
-                str(seed),
+                str(seed + number),
                 str(commands_each),
                 str(NOW),
             ],
             stdout=subprocess.PIPE,
         )
-        for seed, name in enumerate(("left", "right"))
+        for number, name in enumerate(("left", "right"))
     ]
     told: list[Any] = []
     for process in processes:
@@ -56,12 +56,16 @@ def run_rivals(dsn: str, commands_each: int) -> list[Any]:
 
 
 def test_two_processes_write_one_serial_history(database: str) -> None:
+    assert check_rivals(database, COMMANDS_EACH, seed=0) == 2 * COMMANDS_EACH
+
+
+def check_rivals(database: str, commands_each: int, seed: int) -> int:
+    """Let them write, then replay all of it serially; how many commands there were."""
     store = PostgresStore(database)
     scribe_on(store).run([Request(FLEET, Meta("fleet", "test"))])
-    told = run_rivals(database, COMMANDS_EACH)
+    told = run_rivals(database, commands_each, seed)
     entries = store.read(0, 1_000_000)
     assert first_broken(EMPTY_HEAD, entries) is None
-    assert len(told) == 2 * COMMANDS_EACH
 
     written = Counter(orjson.loads(entry.state)["meta"]["command_id"] for entry in entries)
     assert {command_id.split("-")[0] for command_id in written} >= {"left", "right"}
@@ -82,3 +86,4 @@ def test_two_processes_write_one_serial_history(database: str) -> None:
     for table in TABLES:
         assert memory.dump(table.name) == store.dump(table.name), table.name
     store.close()
+    return len(told)

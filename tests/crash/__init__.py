@@ -1,0 +1,1 @@
+"""The service dies or loses its database under load; nothing acknowledged is lost or doubled."""
