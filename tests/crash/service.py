@@ -66,14 +66,19 @@ class RunningService:
 
     def until_ready(self, seconds: float) -> None:
         """Wait until the service says it is ready."""
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                if httpx.get(f"http://127.0.0.1:{self.port}/readyz").status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
-            assert time.monotonic() < deadline, "the service did not get ready in time"
+        until_answers(f"http://127.0.0.1:{self.port}/readyz", seconds)
+
+
+def until_answers(url: str, seconds: float) -> None:
+    """Wait until this URL answers with success."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if httpx.get(url).is_success:
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < deadline, f"{url} did not answer in time"
 
 
 class Clients(threading.Thread):
