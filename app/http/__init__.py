@@ -1,0 +1,1 @@
+"""The HTTP edge: routes, problems, tokens' roles, the OpenAPI document."""

@@ -1,0 +1,1 @@
+"""Loops that run beside the HTTP edge. Each is supervised and bounded."""

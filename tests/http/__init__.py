@@ -1,0 +1,1 @@
+"""The HTTP edge, over real sockets on a real PostgreSQL."""

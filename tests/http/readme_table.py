@@ -1,0 +1,47 @@
+"""The README's command table, from the OpenAPI document: `python -m tests.http.readme_table`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+DOCUMENT = ROOT / "tests" / "golden" / "openapi.json"
+BEGIN = "<!-- commands: written by `python -m tests.http.readme_table` -->\n"
+END = "<!-- end of commands -->"
+ANY_COMMAND = frozenset(
+    ["bad_cursor", "bad_idempotency_key", "bad_if_match", "body_too_large", "broken_json", "content_type_not_json", "idempotency_key_reused", "internal_error", "invalid_request", "log_unavailable", "method_not_allowed", "position_not_reached", "queue_full", "role_not_allowed", "route_not_found", "token_not_accepted"]
+)
+"""Problems of the edge, which the README names once for all."""
+
+
+def table() -> str:
+    """A row for each operation: command, method and path, roles, refusals."""
+    rows = ["| command | method and path | roles | refusals |", "| --- | --- | --- | --- |"]
+    for path, methods in json.loads(DOCUMENT.read_text())["paths"].items():
+        for method, operation in methods.items():
+            roles = ", ".join(operation.get("x-roles", ["anyone"]))
+            codes = ", ".join(f"`{code}`" for code in refusals(operation))
+            name = operation["operationId"]
+            rows.append(f"| {name} | `{method.upper()} {path}` | {roles} | {codes} |")
+    return "\n".join(rows) + "\n"
+
+
+def refusals(operation: dict[str, Any]) -> list[str]:
+    """The codes of an operation's own refusals."""
+    codes: list[str] = []
+    for answer in operation["responses"].values():
+        problem = answer.get("content", {}).get("application/problem+json", {})
+        codes += problem.get("examples", {})
+    return [code for code in codes if code not in ANY_COMMAND]
+
+
+def with_table(text: str) -> str:
+    """The README with the table as it should be."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return head + BEGIN + table() + END + tail
+
+
+if __name__ == "__main__":
+    README.write_text(with_table(README.read_text()))
