@@ -1,0 +1,156 @@
+"""`tenure log tail | verify | head`: the log itself, and whether anybody altered it."""
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import orjson
+import psycopg
+import typer
+
+from adapters.audit import BrokenChain, HeadNotFound, WrittenHead, check_log
+from adapters.entry import Entry, Head
+from adapters.postgres.statements import CHANNEL
+from adapters.postgres.store import PostgresStore
+from app.cli.database import (
+    AsJson,
+    DatabaseUrl,
+    DataDir,
+    Failed,
+    database,
+    progress_bar,
+    say,
+    say_json,
+)
+from app.cli.times import rfc3339
+
+POLL_SECONDS = 1.0
+PAGE_ENTRIES = 1_000
+TAIL_ENTRIES = 10
+_HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
+
+log = typer.Typer(help="The log: follow it, check it, state its head.", no_args_is_help=True)
+
+
+@log.command()
+def head(
+    database_url: DatabaseUrl = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Print the log's position and chain value, to be written down outside of it."""
+    with database(database_url, data_dir) as dsn:
+        store = PostgresStore(dsn)
+        try:
+            found = store.head()
+        finally:
+            store.close()
+    _show_head(found, as_json)
+
+
+@log.command()
+def verify(
+    written: Annotated[
+        str | None,
+        typer.Option("--head", metavar="POSITION:CHAIN", help="A head written down earlier."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the chain from the first entry on; name the first bad position if there is one."""
+    with database(database_url, data_dir) as dsn:
+        expected = None if written is None else _written(written)
+        store = PostgresStore(dsn)
+        try:
+            with progress_bar() as bar:
+                task = bar.add_task("verifying", total=store.head().position, rate="")
+                found = check_log(store, expected, lambda at: bar.update(task, completed=at))
+        except BrokenChain as error:
+            if as_json:
+                say_json({"intact": False, "first_bad_position": error.position})
+            raise Failed(str(error)) from error
+        except HeadNotFound as error:
+            if as_json:
+                say_json({"intact": False, "first_bad_position": None})
+            raise Failed(str(error)) from error
+        finally:
+            store.close()
+    _show_head(found, as_json, intact=True)
+
+
+@log.command()
+def tail(
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Begin after this position; default: the last few.")
+    ] = None,
+    follow: Annotated[bool, typer.Option(help="Go on until interrupted.")] = True,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print entries as they are written."""
+    with database(database_url, data_dir) as dsn, _ended_by_sigterm():
+        store = PostgresStore(dsn)
+        try:
+            position = max(0, store.head().position - TAIL_ENTRIES) if after is None else after
+            for _ in _awakenings(dsn, follow):
+                while entries := store.read(position, PAGE_ENTRIES):
+                    for entry in entries:
+                        _show_entry(entry, as_json)
+                    position = entries[-1].position
+        finally:
+            store.close()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Leave the block quietly on SIGTERM as on an interrupt."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _awakenings(dsn: str, follow: bool) -> Iterator[None]:
+    """When to look at the log: at once, then on each notification and once a second."""
+    if not follow:
+        yield
+        return
+    with psycopg.connect(dsn, autocommit=True, application_name="tenure-log-tail") as connection:
+        connection.execute(f"LISTEN {CHANNEL}".encode())
+        while True:
+            yield
+            for _ in connection.notifies(timeout=POLL_SECONDS, stop_after=1):
+                pass
+
+
+def _written(text: str) -> WrittenHead:
+    match = _HEAD.fullmatch(text.strip().lower())
+    if match is None:
+        raise Failed("--head takes POSITION:CHAIN, the chain as 64 hexadecimal digits")
+    return WrittenHead(int(match[1]), bytes.fromhex(match[2]))
+
+
+def _show_head(found: Head, as_json: bool, **more: Any) -> None:
+    if as_json:
+        told = {"position": found.position, "chain": found.chain.hex()}
+        say_json({**told, "recorded_at": rfc3339(found.recorded_at), **more})
+        return
+    say(f"{found.position}:{found.chain.hex()}")
+    if found.position:
+        say(f"recorded at {rfc3339(found.recorded_at)}")
+
+
+def _show_entry(entry: Entry, as_json: bool) -> None:
+    stored = orjson.loads(entry.state)
+    if as_json:
+        told = {**entry._asdict(), **stored, "chain": entry.chain.hex()}
+        del told["state"]
+        say_json({**told, "recorded_at": rfc3339(entry.recorded_at)})
+        return
+    at, event = rfc3339(entry.recorded_at), orjson.dumps(stored["event"]).decode()
+    say(f"{entry.position:>8}  {at}  {entry.topic:<24} {entry.stream} v{entry.version}  {event}")

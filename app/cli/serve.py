@@ -1,0 +1,126 @@
+"""`tenure serve`: run the service until it is told to end."""
+
+import gc
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import uvicorn
+from pydantic import ValidationError
+
+from adapters.clock import Clock, SystemClock, VirtualClock
+from adapters.postgres.migrate import MigrationMismatch
+from adapters.postgres.server import ServerUnavailable
+from adapters.random_ids import PooledRandomIds
+from app import logs
+from app import tokens as token_store
+from app.bootstrap import Service, build
+from app.http.app import create_app
+from app.settings import Settings
+
+GRACEFUL_SECONDS_MAX = 5
+COLLECTOR_THRESHOLDS = (100_000, 50, 100)
+"""The writer keeps up to 100,000 hosts in memory. Going through them for cycles that are not
+there stops everything for 0.2 s and halves the rate, so it is done rarely."""
+CONNECTIONS_WAITING_MAX = 2_048
+
+
+def clock_of(settings: Settings) -> Clock:
+    """The clock that the settings ask for."""
+    return VirtualClock() if settings.clock == "virtual" else SystemClock()
+
+
+class Announced(uvicorn.Server):
+    """A server that says where it listens, and tells its service first when it is to end."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
+        await super().startup(list(sockets) if sockets else None)
+        if self.started:
+            await self._announce()
+
+    async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
+        self._service.leave()
+        await super().shutdown(list(sockets) if sockets else None)
+
+    async def _announce(self) -> None:
+        service = self._service
+        settings = service.settings
+        if settings.loopback:
+            path, is_new = await token_store.local(
+                service.reads, settings.data_dir, clock=service.clock, ids=service.ids
+            )
+            typer.echo(f"operator token: {path}{' (new)' if is_new else ''}")
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        typer.echo(f"documentation:  http://{host}:{self._port()}/docs")
+
+    def _port(self) -> int:
+        return int(self.servers[0].sockets[0].getsockname()[1])
+
+
+def server_of(service: Service) -> Announced:
+    """The HTTP server of a service: one process, one event loop."""
+    settings = service.settings
+    config = uvicorn.Config(
+        create_app(service),
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=CONNECTIONS_WAITING_MAX,
+        timeout_graceful_shutdown=GRACEFUL_SECONDS_MAX,
+    )
+    return Announced(config, service)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")] = None,
+    database_url: Annotated[
+        str | None, typer.Option(help="PostgreSQL to use instead of the embedded one.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where local files live.")] = None,
+    clock: Annotated[str | None, typer.Option(help="system, or virtual for trials.")] = None,
+    sweeps: Annotated[bool | None, typer.Option(help="Sweep at intervals.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+) -> None:
+    """Run the HTTP service. Options win over TENURE_… variables."""
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "database_url": database_url,
+        "data_dir": data_dir,
+        "clock": clock,
+        "sweeps": sweeps,
+        "log_level": log_level,
+    }
+    settings = _settings({name: it for name, it in options.items() if it is not None})
+    logs.configure(settings.log_level)
+    service = build(settings, clock=clock_of(settings), ids=PooledRandomIds())
+    server = server_of(service)
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    try:
+        server.run()
+    finally:
+        if isinstance(service.failure, ServerUnavailable | MigrationMismatch):
+            typer.echo(f"cannot start: {service.failure}", err=True)
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    """Options over variables; a value out of bounds is said by the setting's name."""
+    try:
+        return Settings(**options)
+    except ValidationError as error:
+        for it in error.errors(include_url=False, include_input=False):
+            typer.echo(f"{it['loc'][0]}: {it['msg']}", err=True)
+        raise typer.Exit(2) from None
