@@ -10,10 +10,10 @@ from adapters.ports import Batch, Fleet, Loaded, Opened, Overtaken, Result, Seen
 from adapters.streams import SELECTOR_STREAM, cell_stream, host_stream
 from domain.ids import HostId
 from domain.relay.command import (
-    ConnectionsOfCell,
     ExpiredCounts,
     ExpiredLeases,
     LapsingConnections,
+    ObservedConnections,
     Scan,
 )
 from domain.relay.renewals import Renewal
@@ -97,11 +97,12 @@ class MemoryStore:
         self.grown.notify_all()
 
     def place(self, host: HostId) -> Place | None:
-        held, alive = self.tables[ASSIGNMENTS].get(host), volatile.ASSIGNMENT_LIVENESS
-        if held is None:
+        held = self.tables[ASSIGNMENTS].get(host)
+        alive = self.tables[volatile.ASSIGNMENT_LIVENESS].get(host)
+        if held is None or alive is None:
             return None
         user_id, relay_host_id, cell_id, epoch = held[:4]
-        return Place(user_id, relay_host_id, cell_id, epoch, self.tables[alive][host][2])
+        return Place(user_id, relay_host_id, cell_id, epoch, alive[2])
 
     def views(self) -> list[CellView]:
         loads, runtimes = self.tables[CELL_RESERVATIONS], self.tables[volatile.CELL_RUNTIME]
@@ -243,7 +244,7 @@ class MemoryTransaction:
         return None if row is None else volatile.liveness_of(row)
 
     def _search(self, scan: Scan) -> Iterator[HostId]:
-        if isinstance(scan, ConnectionsOfCell | LapsingConnections):
+        if isinstance(scan, ObservedConnections | LapsingConnections):
             for row in self._tables[CONNECTION_RESERVATIONS].values():
                 if _connection_matches(scan, row):
                     yield HostId(row[0], row[1])
@@ -261,10 +262,13 @@ class MemoryTransaction:
                     yield HostId(*key)
 
 
-def _connection_matches(scan: ConnectionsOfCell | LapsingConnections, row: Row) -> bool:
-    cell_id, state, timeout_at = row[4], row[6], row[10]
-    if isinstance(scan, ConnectionsOfCell):
-        return cell_id == scan.cell_id and state in ("claimed", "late-arrival-debt")
-    if state == "reserved":
-        return bool(timeout_at <= scan.now)
-    return state == "late-arrival-debt" and bool(timeout_at <= scan.retired_at)
+def _connection_matches(scan: ObservedConnections | LapsingConnections, row: Row) -> bool:
+    cell_id, state, watermark, timeout_at = row[4], row[6], row[7], row[10]
+    if isinstance(scan, LapsingConnections):
+        since = scan.now if state == "reserved" else scan.retired_at
+        return state in ("reserved", "late-arrival-debt") and bool(timeout_at <= since)
+    if cell_id != scan.cell_id:
+        return False
+    if state == "claimed":
+        return watermark is not None and bool(watermark <= scan.inclusion_watermark)
+    return state == "late-arrival-debt" and bool(timeout_at <= scan.now)

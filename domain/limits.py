@@ -34,5 +34,6 @@ CELL_CAPACITY_UNITS_MAX = 100_000
 COHORT_PERCENT_MAX = 100
 
 # Relay: work in one turn of the writer
-SWEEP_HOSTS_MAX = 1_000
+SWEEP_HOSTS_MAX = max(CONNECTION_HARD_CAPS)
+"""One heartbeat may have to settle every connection that its cell can hold."""
 BULK_RENEWALS_MAX = 2_000

@@ -89,30 +89,37 @@ CELLS = "SELECT * FROM cells"
 LOADS = "SELECT * FROM cell_reservations"
 SELECTORS = "SELECT * FROM admission_selector"
 
-CONNECTIONS_OF_CELL = """
-SELECT DISTINCT user_id, relay_host_id FROM connection_reservations
-WHERE cell_id = %s AND state IN ('claimed', 'late-arrival-debt') LIMIT %s
+OBSERVED_CONNECTIONS = """
+SELECT user_id, relay_host_id FROM connection_reservations
+WHERE cell_id = %(cell_id)s AND state = 'claimed'
+  AND inclusion_watermark <= %(inclusion_watermark)s
+UNION
+SELECT user_id, relay_host_id FROM connection_reservations
+WHERE cell_id = %(cell_id)s AND state = 'late-arrival-debt' AND timeout_at <= %(now)s
+GROUP BY user_id, relay_host_id, epoch HAVING count(*) > 1
+LIMIT %(limit)s
 """
 LAPSING_CONNECTIONS = """
 SELECT DISTINCT user_id, relay_host_id FROM connection_reservations
-WHERE state = 'reserved' AND timeout_at <= %s
-   OR state = 'late-arrival-debt' AND timeout_at <= %s
-LIMIT %s
+WHERE state = 'reserved' AND timeout_at <= %(now)s
+   OR state = 'late-arrival-debt' AND timeout_at <= %(retired_at)s
+LIMIT %(limit)s
 """
 EXPIRED_LEASES = """
-SELECT user_id, relay_host_id FROM assignment_liveness WHERE next_deadline_at <= %s
-ORDER BY next_deadline_at LIMIT %s
+SELECT user_id, relay_host_id FROM assignment_liveness WHERE next_deadline_at <= %(now)s
+ORDER BY next_deadline_at LIMIT %(limit)s
 """
 EXPIRED_COUNTS = """
 SELECT user_id, relay_host_id FROM assignment_liveness
 JOIN assignments USING (user_id, relay_host_id)
-WHERE lease_expires_at <= %s
+WHERE lease_expires_at <= %(now)s
   AND controls + splices + invites + installs + confirmations + migrations > 0
-LIMIT %s
+LIMIT %(limit)s
 """
-OLD_PREFERENCES = (
-    "SELECT user_id, relay_host_id FROM region_preferences WHERE observed_at < %s LIMIT %s"
-)
+OLD_PREFERENCES = """
+SELECT user_id, relay_host_id FROM region_preferences WHERE observed_at < %(before)s
+LIMIT %(limit)s
+"""
 
 RENEW = """
 WITH item AS MATERIALIZED (

@@ -25,7 +25,7 @@ from projections.relay.volatile import liveness_of, runtime_of
 CATCH_UP_ENTRIES_MAX = 1_000_000
 
 _SCANS: dict[type, str] = {
-    command.ConnectionsOfCell: statements.CONNECTIONS_OF_CELL,
+    command.ObservedConnections: statements.OBSERVED_CONNECTIONS,
     command.LapsingConnections: statements.LAPSING_CONNECTIONS,
     command.ExpiredLeases: statements.EXPIRED_LEASES,
     command.ExpiredCounts: statements.EXPIRED_COUNTS,
@@ -95,7 +95,9 @@ class PostgresTransaction:
         return Fleet(None if entry is None else Entry(*entry), facts, versions)
 
     def find(self, scan: Scan, limit: int) -> list[HostId]:
-        rows = self._connection.execute(_SCANS[type(scan)], [*scan, limit]).fetchall()
+        rows = self._connection.execute(
+            _SCANS[type(scan)], {**scan._asdict(), "limit": limit}
+        ).fetchall()
         return [HostId(*row) for row in rows]
 
     def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:

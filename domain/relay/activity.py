@@ -237,8 +237,8 @@ def release_activity(turn: Turn, command: ReleaseActivity) -> bool:
             lease=lease,
         )
     )
-    turn.touch_deadline(command.host, command.activity_id, None)
     turn.extend_liveness(command.host, turn.now)
+    turn.touch_deadline(command.host, command.activity_id, None)
     return True
 
 
@@ -255,8 +255,8 @@ def renew_control(turn: Turn, command: RenewControl) -> None:
         raise ControlActivityMoved(kind=lease.kind, cell_id=lease.cell_id)
     known = turn.deadline(command.host, command.activity_id)
     after = Deadline(max(known.expires_at, expires_at), max(known.updated_at, turn.now))
-    turn.touch_deadline(command.host, command.activity_id, after)
     turn.extend_liveness(command.host, expires_at)
+    turn.touch_deadline(command.host, command.activity_id, after)
 
 
 def _require_authority(held: Assignment, cell_id: str) -> None:
@@ -267,5 +267,5 @@ def _require_authority(held: Assignment, cell_id: str) -> None:
 def _require_expiry(expires_at: int | float, now: int, latest: int) -> int:
     whole = isinstance(expires_at, int) or expires_at.is_integer()
     if not whole or not now < expires_at <= latest:
-        raise InvalidActivityExpiry(expires_at=expires_at, now=now, latest=latest)
+        raise InvalidActivityExpiry(now=now, latest=latest)
     return int(expires_at)

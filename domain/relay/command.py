@@ -7,10 +7,12 @@ from domain.ids import HostId
 from domain.relay.turn import ReadSet
 
 
-class ConnectionsOfCell(NamedTuple):
-    """Hosts with claimed connections or late-arrival debt on a cell."""
+class ObservedConnections(NamedTuple):
+    """Hosts whose claimed connections on a cell a snapshot includes, or who owe debt twice."""
 
     cell_id: str
+    inclusion_watermark: int
+    now: int
 
 
 class LapsingConnections(NamedTuple):
@@ -38,7 +40,7 @@ class OldPreferences(NamedTuple):
     before: int
 
 
-Scan = ConnectionsOfCell | LapsingConnections | ExpiredLeases | ExpiredCounts | OldPreferences
+Scan = ObservedConnections | LapsingConnections | ExpiredLeases | ExpiredCounts | OldPreferences
 """A search over many hosts that runs inside the command's own transaction."""
 
 

@@ -109,13 +109,13 @@ def activate_control(turn: Turn, command: ActivateControl) -> str:
     if held is None or (held.cell_id, held.epoch) != (command.cell_id, command.epoch):
         raise WrongAssignment(cell_id=command.cell_id, epoch=command.epoch)
     activated = _activation(turn, held, command, activity_id)
+    expires_at = turn.now + ACTIVITY_LEASE_MS
+    turn.extend_liveness(command.host, expires_at)
     if activated is not None:
         turn.record(activated)
         for gone in (activated.renamed_from, *activated.superseded_activity_ids):
             if gone is not None:
                 turn.touch_deadline(command.host, gone, None)
-    expires_at = turn.now + ACTIVITY_LEASE_MS
-    turn.extend_liveness(command.host, expires_at)
     turn.touch_deadline(command.host, activity_id, Deadline(expires_at, turn.now))
     return activity_id
 

@@ -83,8 +83,8 @@ def _expire(turn: Turn, host: HostId, activity_id: str, deadline_at: int) -> Non
             deadline_at=deadline_at,
         )
     )
-    turn.touch_deadline(host, activity_id, None)
     turn.extend_liveness(host, turn.now)
+    turn.touch_deadline(host, activity_id, None)
 
 
 def release_expired_counts(turn: Turn, command: ReleaseExpiredCounts) -> int:

@@ -12,9 +12,10 @@ from domain.refusals import (
     StaleConnectionSnapshot,
 )
 from domain.relay.cell import Cell, CellStarted
-from domain.relay.command import Command, ConnectionsOfCell, Scan
+from domain.relay.command import Command, ObservedConnections, Scan
 from domain.relay.connection import observe_connections
 from domain.relay.runtime import (
+    SILENT,
     CellRuntime,
     Heartbeat,
     RehomeCapability,
@@ -62,7 +63,13 @@ class RecordHeartbeat(Command):
 
     def scan(self, read_set: ReadSet, now: int) -> Scan | None:
         cell = read_set.facts.cells.get(self.cell_id)
-        return ConnectionsOfCell(self.cell_id) if cell and cell.limited else None
+        if cell is None or not cell.limited:
+            return None
+        runtime = read_set.facts.runtimes.get(self.cell_id, SILENT)
+        watermark = self.connections.inclusion_watermark
+        if watermark is None:
+            watermark = _last_watermark(runtime, self) + 1
+        return ObservedConnections(self.cell_id, watermark, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +189,7 @@ def _telemetry(
     """The new snapshot of a limited cell: its watermark may only rise within an incarnation."""
     if not cell.limited:
         return runtime.telemetry
-    known, report = runtime.telemetry, command.connections
-    previous = -1
-    if known is not None and known.cell_incarnation == command.cell_incarnation:
-        previous = known.inclusion_watermark
+    report, previous = command.connections, _last_watermark(runtime, command)
     watermark = report.inclusion_watermark
     if watermark is None:
         watermark = previous + 1
@@ -200,3 +204,11 @@ def _telemetry(
         report.enforced_connections or 0,
         turn.now,
     )
+
+
+def _last_watermark(runtime: CellRuntime, command: RecordHeartbeat) -> int:
+    """The newest watermark of the reporting incarnation; -1 before its first."""
+    known = runtime.telemetry
+    if known is None or known.cell_incarnation != command.cell_incarnation:
+        return -1
+    return known.inclusion_watermark

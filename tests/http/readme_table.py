@@ -4,14 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+from app.http.problems import ClockGoesBack, EdgeRefusal, VersionMismatch
+from app.outcome import KeyReused
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCUMENT = ROOT / "tests" / "golden" / "openapi.json"
 BEGIN = "<!-- commands: written by `python -m tests.http.readme_table` -->\n"
 END = "<!-- end of commands -->"
-ANY_COMMAND = frozenset(
-    ["bad_cursor", "bad_idempotency_key", "bad_if_match", "body_too_large", "broken_json", "content_type_not_json", "idempotency_key_reused", "internal_error", "invalid_request", "log_unavailable", "method_not_allowed", "position_not_reached", "queue_full", "role_not_allowed", "route_not_found", "token_not_accepted"]
-)
+ANY_COMMAND = {problem.code for problem in (KeyReused, *EdgeRefusal.__subclasses__())} - {
+    VersionMismatch.code,
+    ClockGoesBack.code,
+}
 """Problems of the edge, which the README names once for all."""
 
 

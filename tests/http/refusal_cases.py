@@ -13,11 +13,6 @@ from tests.http.running import NOW, Running, heartbeat
 
 Case = Callable[[Running, pytest.MonkeyPatch], httpx.Response]
 CASES: dict[str, Case] = {}
-
-NOT_OVER_HTTP = {
-    "activity_lease_shape_mismatch": "a control lease weighs one unit in every history",
-    "invalid_regional_rehome_cohort": "a setting, refused at start",
-}
 BODY = {"cell_url": "https://c-1.example", "capacity_units": 1, "admission": "general"}
 LIMIT = {"hard_cap_connections": 600, "unobserved_bound_connections": 100}
 

@@ -8,8 +8,13 @@ import httpx
 import pytest
 
 from app.http import problems
-from tests.http.refusal_cases import CASES, NOT_OVER_HTTP
+from tests.http.refusal_cases import CASES
 from tests.http.running import Running, described
+
+NOT_OVER_HTTP = {
+    "activity_lease_shape_mismatch": "a control lease weighs one unit in every history",
+    "invalid_regional_rehome_cohort": "a setting, refused at start",
+}
 
 
 def responses_of(document: dict[str, Any], request: httpx.Request) -> dict[str, Any]:

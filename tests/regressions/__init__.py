@@ -1,0 +1,1 @@
+"""Fixed bugs, each with what shows it."""
