@@ -127,8 +127,8 @@ def test_a_lowered_capacity_stops_the_sweep_but_what_ended_before_stays_ended() 
         .then_refused(
             RelayCapacityExhausted,
             like(ActivityExpired, activity_id="a1"),
-            ended(HOST, "a1"),
             active(HOST, since=LEASE, until=LEASE),
+            ended(HOST, "a1"),
             cell_id="b",
             capacity_units=1,
             reserved_units=3,
