@@ -33,7 +33,7 @@ bench: install
 	$(BIN)/python -m tests.bench
 
 soak: install
-	$(BIN)/python -m pytest tests/soak
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest tests/soak tests/properties
 
 conformance: install
 	$(BIN)/python -m tests.conformance

@@ -77,6 +77,7 @@ def server_of(service: Service) -> Announced:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         backlog=CONNECTIONS_WAITING_MAX,
         timeout_graceful_shutdown=GRACEFUL_SECONDS_MAX,
     )

@@ -12,12 +12,14 @@ from rich.console import Console
 from adapters.postgres import migrate
 from adapters.postgres.server import Server, create_database, open_server
 from tests.bench.http_cases import http_cases
+from tests.bench.log_cases import log_cases
 from tests.bench.result import Case, show
 from tests.bench.writer_cases import writer_cases
 
 GROUPS: dict[str, Callable[[Callable[[], str]], Iterator[Case]]] = {
     "writer": writer_cases,
     "http": http_cases,
+    "log": log_cases,
 }
 
 
