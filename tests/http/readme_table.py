@@ -6,16 +6,15 @@ from typing import Any
 
 from app.http.problems import ClockGoesBack, EdgeRefusal, VersionMismatch
 from app.outcome import KeyReused
+from domain.refusals import Refusal
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCUMENT = ROOT / "tests" / "golden" / "openapi.json"
 BEGIN = "<!-- commands: written by `python -m tests.http.readme_table` -->\n"
 END = "<!-- end of commands -->"
-ANY_COMMAND = {problem.code for problem in (KeyReused, *EdgeRefusal.__subclasses__())} - {
-    VersionMismatch.code,
-    ClockGoesBack.code,
-}
+EDGE: tuple[type[Refusal], ...] = (KeyReused, *EdgeRefusal.__subclasses__())
+ANY_COMMAND = {it.code for it in EDGE} - {VersionMismatch.code, ClockGoesBack.code}
 """Problems of the edge, which the README names once for all."""
 
 
