@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from adapters.postgres.tokens import Role, Token
 from app.bootstrap import Service
-from app.http.problems import RoleNotAllowed, TokenNotAccepted
+from app.http.problems import InvalidRequest, RoleNotAllowed, TokenNotAccepted
 from domain.ids import HostId
 
 OPERATOR: tuple[Role, ...] = ("operator",)
@@ -51,7 +51,14 @@ def caller_of(token: Token) -> Caller:
 
 
 async def identify(request: Request, service: Service) -> Caller:
-    """Who sent the request. Refuses `token_not_accepted`; raises `Unavailable`."""
+    """Who sent the request. Refuses `token_not_accepted`, `invalid_request`; raises `Unavailable`.
+
+    A query parameter that the route does not know is refused: ignored, it would be a silent typo.
+    """
+    if request.scope["query_string"]:
+        known = {it.alias for it in request.scope["route"].dependant.query_params}
+        if not known.issuperset(request.query_params):
+            raise InvalidRequest(part="query", known=", ".join(sorted(known)))
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise TokenNotAccepted

@@ -117,3 +117,9 @@ def test_only_our_cursors_are_taken(unchanged: Running, cursor: str) -> None:
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "after=-1", "stream=%00", "topic=%0a"])
 def test_pages_have_bounds(unchanged: Running, query: str) -> None:
     assert unchanged.operator.get(f"/v1/log?{query}").status_code == 422
+
+
+def test_an_unknown_query_parameter_is_refused(running: Running) -> None:
+    answer = running.get("/v1/cells?min_positon=7")
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    assert running.get("/v1/cells?min_position=0").status_code == 200
