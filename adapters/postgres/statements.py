@@ -123,7 +123,8 @@ LIMIT %(limit)s
 
 RENEW = """
 WITH item AS MATERIALIZED (
-    SELECT index, user_id, relay_host_id, activity_id, u.expires_at, v.deadlines,
+    SELECT index, activity_id, u.expires_at, v.ctid AS place,
+           v.deadlines -> activity_id AS known,
            CASE WHEN a.cell_id IS NULL THEN 'assignment_not_found'
                 WHEN a.cell_id <> %(cell_id)s THEN 'activity_cell_not_authoritative'
                 WHEN l.cell_id IS NULL THEN 'control_activity_not_found'
@@ -137,23 +138,21 @@ WITH item AS MATERIALIZED (
     LEFT JOIN activity_leases l USING (user_id, relay_host_id, activity_id)
     LEFT JOIN assignment_liveness v USING (user_id, relay_host_id)
 ), lease AS (
-    SELECT user_id, relay_host_id, activity_id, deadlines,
-           greatest(max(expires_at), (deadlines -> activity_id ->> 0)::bigint) AS expires_at,
-           greatest(%(now)s, (deadlines -> activity_id ->> 1)::bigint) AS updated_at
-    FROM item WHERE code IS NULL GROUP BY user_id, relay_host_id, activity_id, deadlines
-), host AS (
-    SELECT user_id, relay_host_id, max(expires_at) AS expires_at,
-           deadlines || jsonb_object_agg(activity_id, jsonb_build_array(expires_at, updated_at))
-               AS deadlines
-    FROM lease GROUP BY user_id, relay_host_id, deadlines
+    SELECT place, activity_id, greatest(expires_at, (known ->> 0)::bigint) AS expires_at,
+           greatest(%(now)s, (known ->> 1)::bigint) AS updated_at
+    FROM item WHERE code IS NULL
 ), renewed AS (
     UPDATE assignment_liveness t
-    SET lease_expires_at = greatest(t.lease_expires_at, host.expires_at),
+    SET lease_expires_at = greatest(t.lease_expires_at, lease.expires_at),
         last_activity_at = greatest(t.last_activity_at, %(now)s),
-        next_deadline_at = (SELECT min((value ->> 0)::bigint) FROM jsonb_each(host.deadlines)),
-        deadlines = host.deadlines
-    FROM host
-    WHERE (t.user_id, t.relay_host_id) = (host.user_id, host.relay_host_id)
+        deadlines = t.deadlines
+            || jsonb_build_object(activity_id, jsonb_build_array(expires_at, updated_at)),
+        next_deadline_at = least(expires_at, (
+            SELECT min((value ->> 0)::bigint) FROM jsonb_each(t.deadlines)
+            WHERE key <> activity_id))
+    FROM lease
+    WHERE t.ctid = lease.place
 )
 SELECT index, code FROM item WHERE code IS NOT NULL ORDER BY index
 """
+"""Each host at most once a statement. Rows are found again by their place: the lock is held."""

@@ -1,5 +1,6 @@
 """One turn of the writer on PostgreSQL: everything asked in one round trip, written in another."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -101,19 +102,20 @@ class PostgresTransaction:
         return [HostId(*row) for row in rows]
 
     def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:
-        if not items:
-            return []
-        users, hosts, activities, expiries = (array(column) for column in zip(*items, strict=True))
-        asked = {
-            "cell_id": cell_id,
-            "now": now,
-            "index": array(list(range(len(items)))),
-            "user_id": users,
-            "relay_host_id": hosts,
-            "activity_id": activities,
-            "expires_at": expiries,
-        }
-        return self._connection.execute(statements.RENEW, asked, prepare=True).fetchall()
+        refused: list[tuple[int, str]] = []
+        for wave in _once_each(items):
+            users, hosts, activities, expiries = zip(*(items[it] for it in wave), strict=True)
+            asked = {
+                "cell_id": cell_id,
+                "now": now,
+                "index": array(wave),
+                "user_id": array(users),
+                "relay_host_id": array(hosts),
+                "activity_id": array(activities),
+                "expires_at": array(expiries),
+            }
+            refused += self._connection.execute(statements.RENEW, asked, prepare=True).fetchall()
+        return refused
 
     def commit(self, batch: Batch) -> None:
         with self._connection.pipeline():
@@ -165,6 +167,19 @@ def write(connection: psycopg.Connection[Any], batch: Batch) -> None:
         connection.execute(statements.KEEP_RESULTS, columns, prepare=True)
     if batch.snapshots:
         _take_snapshots(connection, batch.snapshots)
+
+
+def _once_each(items: Sequence[Renewal]) -> list[list[int]]:
+    """The items' indexes, in as few rounds as it takes for no host to be in one twice."""
+    waves: list[list[int]] = []
+    rounds: Counter[tuple[str, str]] = Counter()
+    for index, item in enumerate(items):
+        host = (item.user_id, item.relay_host_id)
+        if rounds[host] == len(waves):
+            waves.append([])
+        waves[rounds[host]].append(index)
+        rounds[host] += 1
+    return waves
 
 
 def _take_snapshots(connection: psycopg.Connection[Any], snapshots: list[Snapshot]) -> None:

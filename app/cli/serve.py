@@ -1,6 +1,5 @@
 """`tenure serve`: run the service until it is told to end."""
 
-import gc
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +16,11 @@ from adapters.random_ids import PooledRandomIds
 from app import logs
 from app import tokens as token_store
 from app.bootstrap import Service, build
+from app.collector import collect_rarely
 from app.http.app import create_app
 from app.settings import Settings
 
 GRACEFUL_SECONDS_MAX = 5
-COLLECTOR_THRESHOLDS = (100_000, 50, 100)
-"""The writer keeps up to 100,000 hosts in memory. Going through them for cycles that are not
-there stops everything for 0.2 s and halves the rate, so it is done rarely."""
 CONNECTIONS_WAITING_MAX = 2_048
 
 
@@ -109,7 +106,7 @@ def serve(
     logs.configure(settings.log_level)
     service = build(settings, clock=clock_of(settings), ids=PooledRandomIds())
     server = server_of(service)
-    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    collect_rarely()
     try:
         server.run()
     finally:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from adapters.postgres import migrate
 from adapters.postgres.server import Server, create_database, open_server
+from app.collector import collect_rarely
 from tests.bench.http_cases import http_cases
 from tests.bench.log_cases import log_cases
 from tests.bench.result import Case, show
@@ -37,6 +38,7 @@ def databases(server: Server) -> Callable[[], str]:
 
 
 def main(names: list[str]) -> int:
+    collect_rarely()
     console, cases = Console(), []
     with tempfile.TemporaryDirectory() as folder, open_server(None, Path(folder)) as server:
         new_database = databases(server)
