@@ -47,9 +47,9 @@ class MemoryStore:
         with self.lock:
             yield MemoryTransaction(self)
 
-    def preload(self, wanted: Wanted) -> Seen:
+    def preload(self, wanted: Wanted) -> "MemoryLook":
         with self.lock:
-            return MemoryTransaction(self).see(wanted)
+            return MemoryLook(MemoryTransaction(self).see(wanted))
 
     def commit_ahead(self, batch: Batch, turn: int) -> "MemoryCommit":
         with self.lock:
@@ -126,6 +126,16 @@ class MemoryStore:
     def dump(self, table_name: str) -> list[tuple[Any, ...]]:
         table = next(it for it in self.tables if it.name == table_name)
         return [tuple(row) for _, row in sorted(self.tables[table].items())]
+
+
+class MemoryLook:
+    """A look that is over as soon as it began."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def finish(self) -> Seen:
+        return self._seen
 
 
 class MemoryCommit:

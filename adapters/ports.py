@@ -120,6 +120,13 @@ class Transaction(Protocol):
     def commit(self, batch: Batch) -> None: ...
 
 
+class Seeing(Protocol):
+    """A look on its way."""
+
+    def finish(self) -> Seen:
+        """Wait for what was seen. Raises `Unavailable`."""
+
+
 class Committing(Protocol):
     """A commit on its way."""
 
@@ -140,8 +147,8 @@ class Store(Protocol):
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin a turn; leaving it without `commit` takes everything back."""
 
-    def preload(self, wanted: Wanted) -> Seen:
-        """Look outside any turn, while one may be committing."""
+    def preload(self, wanted: Wanted) -> Seeing:
+        """Begin to look outside any turn, while one may be committing."""
 
     def commit_ahead(self, batch: Batch, turn: int) -> Committing:
         """Begin to commit what was decided without the lock, if this is turn number `turn`."""

@@ -48,7 +48,7 @@ class Recovery:
         except Unavailable as error:
             return [error] * len(requests)
         except Exception as error:
-            self._scribe.known.forget()
+            self._scribe.forget()
             if len(requests) > 1:
                 # One bad command must fail alone.
                 return [self._answers([request], None)[0] for request in requests]
@@ -73,7 +73,7 @@ class Recovery:
                 return self._scribe.run(requests)
             except Unavailable:
                 draft, self._scribe.draft = self._scribe.draft or draft, None
-                self._scribe.known.forget()
+                self._scribe.forget()
                 if time.monotonic() >= deadline:
                     raise
                 reopen = True

@@ -4,13 +4,14 @@ A turn is either taken under the lock, with everything read there, or decided ah
 is known from the turns before, and void if another writer had a turn in between.
 """
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapters.clock import Clock
 from adapters.entry import Entry, Meta, chained
 from adapters.mapper import write_meta, write_state
-from adapters.ports import Batch, Result, Snapshot, Store, Transaction, Wanted
+from adapters.ports import Batch, Result, Seeing, Snapshot, Store, Transaction, Unavailable, Wanted
 from app.outcome import Outcome, replayed
 from app.working_set import WorkingSet
 from domain.ids import HostId
@@ -56,6 +57,7 @@ class Scribe:
         self._clock = clock
         self._folder = Folder()
         self.known = known
+        self._looking: tuple[Seeing, Wanted] | None = None
         self.draft: Draft | None = None
         """The locked turn in hand; kept after a failure, to find out whether it was committed."""
 
@@ -72,12 +74,40 @@ class Scribe:
             or command.scan(self.known.read_set, 0) is not None
         )
 
+    def prefetch(self, requests: Iterable[Request]) -> None:
+        """Begin to look up the streams of commands that will be decided soon."""
+        if self._looking is None:
+            wanted = self.known.wanted_streams([h for it in requests for h in it.command.hosts])
+            if wanted.streams:
+                with contextlib.suppress(Unavailable):  # whoever needs it will ask again
+                    self._looking = (self._store.preload(wanted), wanted)
+
     def prepare(self, requests: Iterable[Request]) -> None:
-        """Look up the hosts of commands that will be decided ahead."""
+        """Have at hand all that these commands read."""
         hosts = [host for it in requests for host in it.command.hosts]
-        for wanted in (self.known.wanted_streams(hosts), self.known.wanted(hosts)):
-            if wanted.streams or wanted.hosts:
-                self.known.see(self._store.preload(wanted), wanted)
+        wanted = self.known.wanted_streams(hosts)
+        if wanted.streams and self._looking is not None:
+            self._finish_looking()
+            wanted = self.known.wanted_streams(hosts)
+        if wanted.streams:
+            self.known.see(self._store.preload(wanted).finish(), wanted)
+        wanted = self.known.wanted(hosts)
+        if wanted.hosts:
+            self.known.see(self._store.preload(wanted).finish(), wanted)
+        self.known.evict(hosts)
+
+    def forget(self) -> None:
+        """Know nothing any more, and what is on its way neither."""
+        looking, self._looking = self._looking, None
+        self.known.forget()
+        if looking is not None:
+            with contextlib.suppress(Unavailable):
+                looking[0].finish()
+
+    def _finish_looking(self) -> None:
+        assert self._looking is not None
+        (seeing, wanted), self._looking = self._looking, None
+        self.known.see(seeing.finish(), wanted)
 
     def decide_ahead(
         self, requests: Sequence[Request], draft: Draft, committing: dict[str, Result]
@@ -90,7 +120,9 @@ class Scribe:
         known = self.known
         keys = [it.key for it in requests if it.key is not None]
         if keys:
-            stored = self._store.preload(Wanted(keys=keys)).results
+            if self._looking is not None:
+                self._finish_looking()  # one look at a time
+            stored = self._store.preload(Wanted(keys=keys)).finish().results
             draft.results = {**stored, **committing, **draft.results}
         now = max(self._clock.now_ms(), known.last_at)
         for request in requests:
@@ -110,6 +142,8 @@ class Scribe:
         A command that searches among hosts sees only what is committed, so it gets a turn alone.
         """
         self.draft = None
+        if self._looking is not None:
+            self._finish_looking()
         known = self.known
         hosts = [host for request in requests for host in request.command.hosts]
         known.doubt(hosts)

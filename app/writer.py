@@ -30,7 +30,10 @@ from domain.relay.policy import Policy
 COMMANDS_PER_BATCH_MAX = 64
 COMMANDS_DECIDED_AT_ONCE_MAX = 16
 COMMANDS_WAITING_MAX = 4_096
+PREFETCHED_MAX = 4 * COMMANDS_PER_BATCH_MAX
 HOSTS_CACHED_MAX = 100_000
+HOSTS_CACHED_MIN = 16 * COMMANDS_PER_BATCH_MAX
+"""Hosts of a turn on its way must stay: what the store tells of them is out of date."""
 TURNS_UNDER_LOCK_AFTER_OVERTAKEN = 100
 
 log = logging.getLogger("tenure.writer")
@@ -63,6 +66,7 @@ class LogWriter:
         hosts_cached_max: int = HOSTS_CACHED_MAX,
         commands_waiting_max: int = COMMANDS_WAITING_MAX,
     ) -> None:
+        assert hosts_cached_max >= HOSTS_CACHED_MIN
         self._store = store
         self._scribe = Scribe(store, WorkingSet(EventMapper(), policy, hosts_cached_max), clock)
         self._recovery = Recovery(store, self._scribe, telemetry)
@@ -115,11 +119,26 @@ class LogWriter:
 
     def _work(self) -> None:
         while not (self._stopping and self._idle()):
-            self._receive()
-            if self._backlog and not self._full():
-                self._take_next()
-            self._begin_commit()
+            try:
+                self._step()
+            except Exception as error:
+                log.exception("the writer made a mistake; what it had in hand fails")
+                self._fail(error)
         self._inbox.discard()
+
+    def _step(self) -> None:
+        self._receive()
+        if self._backlog and not self._full():
+            self._take_next()
+        self._begin_commit()
+
+    def _fail(self, error: Exception) -> None:
+        """Answer what is in hand with a mistake of ours, and start from nothing."""
+        for turn in (self._committing, self._decided):
+            if turn is not None:
+                answer_all(turn.waiting, [error] * len(turn.waiting))
+        self._committing = self._decided = None
+        self._scribe.forget()
 
     def _idle(self) -> bool:
         return not (self._inbox or self._backlog or self._decided or self._committing)
@@ -135,6 +154,12 @@ class LogWriter:
         if self._inbox.wait(commit, block=not may_decide):
             self._end_commit()
         self._backlog.extend(self._inbox.take())
+        if not self._turns_under_lock:
+            self._prefetch()
+
+    def _prefetch(self) -> None:
+        """Begin to look up what comes next, while other things are done."""
+        self._scribe.prefetch(it.request for it in islice(self._backlog, PREFETCHED_MAX))
 
     def _take_next(self) -> None:
         """Decide some of the waiting commands, ahead of the lock if they can be.
@@ -161,10 +186,11 @@ class LogWriter:
         if self._committing is not None:
             committing = self._committing.draft.results
         turn.waiting.extend(batch)
-        soon = [*batch, *islice(self._backlog, COMMANDS_PER_BATCH_MAX)]
+        requests = [it.request for it in batch]
         try:
-            self._scribe.prepare([it.request for it in soon])
-            self._scribe.decide_ahead([it.request for it in batch], turn.draft, committing)
+            self._scribe.prepare(requests)
+            self._prefetch()
+            self._scribe.decide_ahead(requests, turn.draft, committing)
         except Exception as error:
             # What is known may be half changed: let the lock sort it out.
             self._end_commit()
@@ -201,7 +227,7 @@ class LogWriter:
         later, self._decided = self._decided, None
         if later is not None and later is not failed:
             self._backlog.extendleft(reversed(later.waiting))
-        self._scribe.known.forget()
+        self._scribe.forget()
         if isinstance(failure, Overtaken):
             self._turns_under_lock = TURNS_UNDER_LOCK_AFTER_OVERTAKEN
             self._backlog.extendleft(reversed(failed.waiting))

@@ -1,4 +1,4 @@
-"""Committing while the next turn is decided: the turn is sent whole, its end is read later."""
+"""Committing and looking while Python decides on: sent now, the answers are read later."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,9 +6,9 @@ from typing import Any
 
 import psycopg
 
-from adapters.ports import Batch, Overtaken, Unavailable
+from adapters.ports import Batch, Overtaken, Seen, Unavailable, Wanted
 from adapters.postgres import statements
-from adapters.postgres.transaction import write
+from adapters.postgres.transaction import ask, told, write
 
 
 @contextmanager
@@ -56,3 +56,20 @@ class PostgresCommit:
             if self._failure.sqlstate == statements.OVERTAKEN:
                 raise Overtaken from self._failure
             raise self._failure
+
+
+class PostgresLook:
+    """Questions sent in one pipeline, outside any transaction."""
+
+    def __init__(self, connection: psycopg.Connection[Any], wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._pipeline = connection.pipeline()
+        self._pipeline.__enter__()
+        self._asked = ask(connection, wanted)
+        connection.pgconn.send_flush_request()
+        connection.pgconn.flush()
+
+    def finish(self) -> Seen:
+        with broken_connections_are_unavailable():
+            self._pipeline.__exit__(None, None, None)
+            return told(self._wanted, self._asked)

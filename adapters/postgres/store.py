@@ -8,10 +8,14 @@ import psycopg
 from psycopg import sql
 
 from adapters.entry import EMPTY_HEAD, Entry, Head
-from adapters.ports import Batch, Result, Seen, Wanted
+from adapters.ports import Batch, Result, Wanted
 from adapters.postgres import statements
-from adapters.postgres.commit import PostgresCommit, broken_connections_are_unavailable
-from adapters.postgres.transaction import ParsedRuntimes, PostgresTransaction, ask, told
+from adapters.postgres.commit import (
+    PostgresCommit,
+    PostgresLook,
+    broken_connections_are_unavailable,
+)
+from adapters.postgres.transaction import ParsedRuntimes, PostgresTransaction
 from domain.ids import HostId
 from domain.relay.runtime import SILENT
 from domain.relay.turn import Load
@@ -64,12 +68,9 @@ class PostgresStore:
                 if not turn.ended and not connection.closed:
                     connection.execute("ROLLBACK")
 
-    def preload(self, wanted: Wanted) -> Seen:
+    def preload(self, wanted: Wanted) -> PostgresLook:
         with broken_connections_are_unavailable():
-            connection = self._loading()
-            with connection.pipeline():
-                asked = ask(connection, wanted)
-            return told(wanted, asked)
+            return PostgresLook(self._loading(), wanted)
 
     def commit_ahead(self, batch: Batch, turn: int) -> PostgresCommit:
         with broken_connections_are_unavailable():
