@@ -230,18 +230,23 @@ class MemoryTransaction:
             elif lease[3] != "control" or lease[4] != cell_id:
                 refused.append((index, "control_activity_moved"))
             else:
-                alive = self._liveness(HostId(*host)) or Liveness(0, 0)
-                known = alive.deadlines.get(item.activity_id, Deadline(0, 0))
-                after = Deadline(max(known.expires_at, item.expires_at), max(known.updated_at, now))
-                alive = Liveness(
-                    max(alive.lease_expires_at, item.expires_at),
-                    max(alive.last_activity_at, now),
-                    {**alive.deadlines, item.activity_id: after},
-                )
-                rows = Rows()
-                volatile.put_liveness(HostId(*host), alive, rows)
-                write_rows(self._tables, rows)
+                self.extend([item], now)
         return refused
+
+    def extend(self, items: Sequence[Renewal], now: int) -> None:
+        rows = Rows()
+        for item in items:
+            host = HostId(item.user_id, item.relay_host_id)
+            alive = self._liveness(host) or Liveness(0, 0)
+            known = alive.deadlines.get(item.activity_id, Deadline(0, 0))
+            after = Deadline(max(known.expires_at, item.expires_at), max(known.updated_at, now))
+            alive = Liveness(
+                max(alive.lease_expires_at, item.expires_at),
+                max(alive.last_activity_at, now),
+                {**alive.deadlines, item.activity_id: after},
+            )
+            volatile.put_liveness(host, alive, rows)
+            write_rows(self._tables, rows)
 
     def commit(self, batch: Batch) -> None:
         write_rows(self._tables, batch.rows)

@@ -115,7 +115,10 @@ class Transaction(Protocol):
     def find(self, scan: Scan, limit: int) -> list[HostId]: ...
 
     def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:
-        """Extend deadlines where allowed; the index and refusal code of each item refused."""
+        """Extend deadlines where the rules allow it; index and refusal code of each other item."""
+
+    def extend(self, items: Sequence[Renewal], now: int) -> None:
+        """Extend deadlines that the rules are known to allow."""
 
     def commit(self, batch: Batch) -> None: ...
 

@@ -2,9 +2,10 @@
 
 import gc
 
-THRESHOLDS = (100_000, 50, 100)
+THRESHOLDS = (2_000, 10, 1_000)
 """The writer keeps up to 100,000 hosts in memory. Going through them for cycles that are not
-there stops everything for 0.2 s and halves the rate, so it is done rarely."""
+there stops everything for 0.2 s and halves the rate, so it is done rarely. Young objects are few,
+and looking through many at once would show in the 99th percentile."""
 
 
 def collect_rarely() -> None:

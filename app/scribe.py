@@ -16,6 +16,7 @@ from app.outcome import Outcome, replayed
 from app.working_set import WorkingSet
 from domain.ids import HostId
 from domain.limits import SWEEP_HOSTS_MAX
+from domain.relay.activity import renewal_refused
 from domain.relay.assignment import AssignmentEvent
 from domain.relay.command import Command
 from domain.relay.decide import decide
@@ -176,7 +177,7 @@ class Scribe:
         if alone and draft.outcomes:
             return False
         if isinstance(command, RenewControls):
-            answer = _renew(command, now, transaction)
+            answer = _renew(command, known, now, transaction)
             known.doubt(HostId(it.user_id, it.relay_host_id) for it in command.items)
             outcome = Outcome(answer, None, known.head.position)
         else:
@@ -233,11 +234,30 @@ class Scribe:
             put_liveness(host, alive, batch.rows)
 
 
-def _renew(command: RenewControls, now: int, transaction: Transaction) -> Renewed:
+def _renew(
+    command: RenewControls, known: WorkingSet, now: int, transaction: Transaction
+) -> Renewed:
+    """Judge what is at hand here, and leave only strangers to the store."""
     refused = refused_on_sight(command.items, now)
-    asked = [index for index in range(len(command.items)) if index not in refused]
-    items = [command.items[index] for index in asked]
-    for index, code in transaction.renew(command.cell_id, items, now):
-        refused[asked[index]] = code
+    strangers, allowed = [], []
+    for index, item in enumerate(command.items):
+        if index in refused:
+            continue
+        host = HostId(item.user_id, item.relay_host_id)
+        if not known.knows(host):
+            strangers.append(index)
+            continue
+        held = known.facts.assignments.get(host)
+        refusal = renewal_refused(held, item.activity_id, command.cell_id)
+        if refusal is None:
+            allowed.append(item)
+        else:
+            refused[index] = refusal.code
+    if allowed:
+        transaction.extend(allowed, now)
+    if strangers:
+        asked = [command.items[index] for index in strangers]
+        for place, code in transaction.renew(command.cell_id, asked, now):
+            refused[strangers[place]] = code
     listed = tuple(RefusedRenewal(index, refused[index]) for index in sorted(refused))
     return Renewed(len(command.items) - len(refused), listed)

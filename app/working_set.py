@@ -119,6 +119,10 @@ class WorkingSet:
             version = self._versions[stream] = self._versions.get(stream, 0) + 1
         return stream, version
 
+    def knows(self, host: HostId) -> bool:
+        """Whether the host's stream is at hand, be it empty."""
+        return host in self._hosts
+
     def version_of(self, host: HostId) -> int:
         """The newest version of a loaded host's stream; 0 when it has no events."""
         return self._hosts[host]

@@ -121,38 +121,41 @@ SELECT user_id, relay_host_id FROM region_preferences WHERE observed_at < %(befo
 LIMIT %(limit)s
 """
 
-RENEW = """
+_EXTEND = """
+    UPDATE assignment_liveness t
+    SET lease_expires_at = greatest(t.lease_expires_at, u.expires_at),
+        last_activity_at = greatest(t.last_activity_at, %(now)s),
+        deadlines = t.deadlines || jsonb_build_object(activity_id, jsonb_build_array(
+            greatest(u.expires_at, (t.deadlines -> activity_id ->> 0)::bigint),
+            greatest(%(now)s, (t.deadlines -> activity_id ->> 1)::bigint))),
+        next_deadline_at = least(
+            greatest(u.expires_at, (t.deadlines -> activity_id ->> 0)::bigint),
+            (SELECT min((value ->> 0)::bigint) FROM jsonb_each(t.deadlines)
+             WHERE key <> activity_id))
+"""
+"""Each host at most once a statement."""
+_RENEWALS = """unnest(%(index)s::bigint[], %(user_id)s::text[], %(relay_host_id)s::text[],
+    %(activity_id)s::text[], %(expires_at)s::bigint[])
+    AS u(index, user_id, relay_host_id, activity_id, expires_at)"""
+EXTEND = f"""{_EXTEND} FROM {_RENEWALS}
+WHERE (t.user_id, t.relay_host_id) = (u.user_id, u.relay_host_id)
+"""
+RENEW = f"""
 WITH item AS MATERIALIZED (
     SELECT index, activity_id, u.expires_at, v.ctid AS place,
-           v.deadlines -> activity_id AS known,
            CASE WHEN a.cell_id IS NULL THEN 'assignment_not_found'
                 WHEN a.cell_id <> %(cell_id)s THEN 'activity_cell_not_authoritative'
                 WHEN l.cell_id IS NULL THEN 'control_activity_not_found'
                 WHEN l.kind <> 'control' OR l.cell_id <> %(cell_id)s
                     THEN 'control_activity_moved'
            END AS code
-    FROM unnest(%(index)s::bigint[], %(user_id)s::text[], %(relay_host_id)s::text[],
-                %(activity_id)s::text[], %(expires_at)s::bigint[])
-        AS u(index, user_id, relay_host_id, activity_id, expires_at)
+    FROM {_RENEWALS}
     LEFT JOIN assignments a USING (user_id, relay_host_id)
     LEFT JOIN activity_leases l USING (user_id, relay_host_id, activity_id)
     LEFT JOIN assignment_liveness v USING (user_id, relay_host_id)
-), lease AS (
-    SELECT place, activity_id, greatest(expires_at, (known ->> 0)::bigint) AS expires_at,
-           greatest(%(now)s, (known ->> 1)::bigint) AS updated_at
-    FROM item WHERE code IS NULL
 ), renewed AS (
-    UPDATE assignment_liveness t
-    SET lease_expires_at = greatest(t.lease_expires_at, lease.expires_at),
-        last_activity_at = greatest(t.last_activity_at, %(now)s),
-        deadlines = t.deadlines
-            || jsonb_build_object(activity_id, jsonb_build_array(expires_at, updated_at)),
-        next_deadline_at = least(expires_at, (
-            SELECT min((value ->> 0)::bigint) FROM jsonb_each(t.deadlines)
-            WHERE key <> activity_id))
-    FROM lease
-    WHERE t.ctid = lease.place
+    {_EXTEND} FROM item u WHERE code IS NULL AND t.ctid = u.place
 )
 SELECT index, code FROM item WHERE code IS NOT NULL ORDER BY index
 """
-"""Each host at most once a statement. Rows are found again by their place: the lock is held."""
+"""Rows are found again by their place: the lock is held."""

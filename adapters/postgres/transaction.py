@@ -104,18 +104,14 @@ class PostgresTransaction:
     def renew(self, cell_id: str, items: Sequence[Renewal], now: int) -> list[tuple[int, str]]:
         refused: list[tuple[int, str]] = []
         for wave in _once_each(items):
-            users, hosts, activities, expiries = zip(*(items[it] for it in wave), strict=True)
-            asked = {
-                "cell_id": cell_id,
-                "now": now,
-                "index": array(wave),
-                "user_id": array(users),
-                "relay_host_id": array(hosts),
-                "activity_id": array(activities),
-                "expires_at": array(expiries),
-            }
+            asked = {"cell_id": cell_id, **_renewals(items, wave, now)}
             refused += self._connection.execute(statements.RENEW, asked, prepare=True).fetchall()
         return refused
+
+    def extend(self, items: Sequence[Renewal], now: int) -> None:
+        for wave in _once_each(items):
+            asked = _renewals(items, wave, now)
+            self._connection.execute(statements.EXTEND, asked, prepare=True)
 
     def commit(self, batch: Batch) -> None:
         with self._connection.pipeline():
@@ -169,12 +165,24 @@ def write(connection: psycopg.Connection[Any], batch: Batch) -> None:
         _take_snapshots(connection, batch.snapshots)
 
 
+def _renewals(items: Sequence[Renewal], wave: list[int], now: int) -> dict[str, Any]:
+    users, hosts, activities, expiries = zip(*[items[it] for it in wave], strict=True)
+    return {
+        "now": now,
+        "index": array(wave),
+        "user_id": array(users),
+        "relay_host_id": array(hosts),
+        "activity_id": array(activities),
+        "expires_at": array(expiries),
+    }
+
+
 def _once_each(items: Sequence[Renewal]) -> list[list[int]]:
     """The items' indexes, in as few rounds as it takes for no host to be in one twice."""
     waves: list[list[int]] = []
     rounds: Counter[tuple[str, str]] = Counter()
     for index, item in enumerate(items):
-        host = (item.user_id, item.relay_host_id)
+        host = item[:2]
         if rounds[host] == len(waves):
             waves.append([])
         waves[rounds[host]].append(index)

@@ -10,9 +10,11 @@ from domain.ids import require_activity_id
 from domain.limits import ACTIVITY_LEASE_MS, CONTROL_RENEWAL_HORIZON_MS, SAFE_INTEGER_MAX
 from domain.refusals import (
     ActivityCellNotAuthoritative,
+    AssignmentNotFound,
     ControlActivityMoved,
     ControlActivityNotFound,
     InvalidActivityExpiry,
+    Refusal,
 )
 from domain.relay.assignment import (
     REQUEST_UNITS,
@@ -246,17 +248,27 @@ def renew_control(turn: Turn, command: RenewControl) -> None:
     require_activity_id(command.activity_id)
     horizon = turn.now + CONTROL_RENEWAL_HORIZON_MS
     expires_at = _require_expiry(command.expires_at, turn.now, horizon)
-    held = turn.require_assignment(command.host)
-    _require_authority(held, command.cell_id)
-    lease = held.leases.get(command.activity_id)
-    if lease is None:
-        raise ControlActivityNotFound()
-    if lease.kind != "control" or lease.cell_id != command.cell_id:
-        raise ControlActivityMoved(kind=lease.kind, cell_id=lease.cell_id)
+    refusal = renewal_refused(turn.assignment(command.host), command.activity_id, command.cell_id)
+    if refusal is not None:
+        raise refusal
     known = turn.deadline(command.host, command.activity_id)
     after = Deadline(max(known.expires_at, expires_at), max(known.updated_at, turn.now))
     turn.extend_liveness(command.host, expires_at)
     turn.touch_deadline(command.host, command.activity_id, after)
+
+
+def renewal_refused(held: Assignment | None, activity_id: str, cell_id: str) -> Refusal | None:
+    """Why this cell may not renew this control of the host, if it may not."""
+    if held is None:
+        return AssignmentNotFound()
+    if held.cell_id != cell_id:
+        return ActivityCellNotAuthoritative(cell_id=cell_id, assigned_cell_id=held.cell_id)
+    lease = held.leases.get(activity_id)
+    if lease is None:
+        return ControlActivityNotFound()
+    if lease.kind != "control" or lease.cell_id != cell_id:
+        return ControlActivityMoved(kind=lease.kind, cell_id=lease.cell_id)
+    return None
 
 
 def _require_authority(held: Assignment, cell_id: str) -> None:

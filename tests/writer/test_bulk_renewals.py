@@ -45,8 +45,9 @@ def store(request: pytest.FixtureRequest) -> Iterator[Any]:
 class Hand:
     """A writer's hand with two hosts on cell a and one on cell b."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, forgetful: bool = False) -> None:
         self.store = store
+        self.forgetful = forgetful
         known = WorkingSet(EventMapper(), Policy(require_live_cells=False), 100)
         self.scribe = Scribe(store, known, VirtualClock(NOW))
         self.do(FLEET)
@@ -64,6 +65,8 @@ class Hand:
         return host
 
     def renew(self, *items: Renewal) -> tuple[int, dict[int, str]]:
+        if self.forgetful:
+            self.scribe.forget()
         answer = self.do(RenewControls(HERE, items))
         return answer.renewed, {it.index: it.code for it in answer.refused}
 
@@ -79,8 +82,9 @@ def renewal(host: HostId, activity_id: str = "control-pending:1", at: int = LATE
     return Renewal(*host, activity_id, at)
 
 
-def test_each_item_is_renewed_or_refused_for_its_own_reason(store: Any) -> None:
-    hand = Hand(store)
+@pytest.mark.parametrize("forgetful", [False, True], ids=["at hand", "in the store"])
+def test_each_item_is_renewed_or_refused_for_its_own_reason(store: Any, forgetful: bool) -> None:
+    hand = Hand(store, forgetful)
     first, second = hand.here
     hand.do(AcquireActivity(first, "splice", "splice", HERE))
     items = (
@@ -118,8 +122,9 @@ def test_each_item_is_renewed_or_refused_for_its_own_reason(store: Any) -> None:
         assert hand.do(single) == code
 
 
-def test_an_item_named_twice_gets_the_later_expiry_and_none_is_shortened(store: Any) -> None:
-    hand = Hand(store)
+@pytest.mark.parametrize("forgetful", [False, True], ids=["at hand", "in the store"])
+def test_an_item_named_twice_gets_the_later_expiry(store: Any, forgetful: bool) -> None:
+    hand = Hand(store, forgetful)
     first, second = hand.here
     hand.do(RenewControl(second, "control-pending:1", HERE, LATER))
     renewed, refused = hand.renew(
