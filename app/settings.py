@@ -32,6 +32,9 @@ class Settings(BaseSettings):
     inventory_body_bytes_max: int = Field(default=512 * KIB, ge=KIB, le=16 * KIB * KIB)
     renewals_body_bytes_max: int = Field(default=KIB * KIB, ge=KIB, le=16 * KIB * KIB)
 
+    own_processor: bool = True
+    """Keep to one processor that no other service of `data_dir` has; see `app/processor.py`."""
+
     clock: Literal["system", "virtual"] = "system"
     require_live_cells: bool = True
     heartbeat_ttl_ms: int = Field(default=HEARTBEAT_TTL_MS, ge=1_000, le=3_600_000)

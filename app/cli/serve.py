@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from app import tokens as token_store
 from app.bootstrap import Service, build
 from app.collector import collect_rarely
 from app.http.app import create_app
+from app.processor import own_processor
 from app.settings import Settings
 
 GRACEFUL_SECONDS_MAX = 5
@@ -35,14 +37,19 @@ class Announced(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+        self._held = ExitStack()
 
     async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
         await super().startup(list(sockets) if sockets else None)
         if self.started:
+            if self._service.settings.own_processor:
+                # Only now: an embedded PostgreSQL that was started before keeps all of them.
+                self._held.enter_context(own_processor(self._service.settings.data_dir))
             await self._announce()
 
     async def shutdown(self, sockets: Sequence[socket.socket] | None = None) -> None:
         self._service.leave()
+        self._held.close()
         await super().shutdown(list(sockets) if sockets else None)
 
     async def _announce(self) -> None:

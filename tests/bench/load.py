@@ -4,11 +4,15 @@ import asyncio
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from adapters.clock import SystemClock
 from adapters.entry import Meta
 from adapters.postgres.store import PostgresStore
+from app.processor import own_processor
 from app.scribe import Request
 from app.telemetry import Telemetry
 from app.writer import LogWriter
@@ -71,6 +75,9 @@ class Bench:
         policy = Policy(require_live_cells=False)
         self.writer = LogWriter(self.store, SystemClock(), policy, Telemetry())
         self.writer.start()
+        self._stack = ExitStack()
+        folder = self._stack.enter_context(TemporaryDirectory())
+        self._stack.enter_context(own_processor(Path(folder)))  # as `tenure serve` runs
         self.do(fleet())
 
     def do(self, command: Command) -> object:
@@ -81,6 +88,7 @@ class Bench:
     def close(self) -> None:
         self.writer.stop()
         self.store.close()
+        self._stack.close()
 
     def measure(self, submitters: int, seconds: float, work: Work) -> Rate:
         """Each submitter does one unit of work after the other for some seconds."""
