@@ -34,6 +34,7 @@ class Telemetry:
             ["operation", "status"],
             registry=self.registry,
         )
+        self._answers: dict[tuple[str, int], Counter] = {}
         self._swept = Counter(
             "tenure_swept",
             "Things that sweeps settled, by sweep",
@@ -58,7 +59,11 @@ class Telemetry:
         self._reopened.inc()
 
     def request(self, operation: str, status: int) -> None:
-        self._requests.labels(operation, str(status)).inc()
+        counter = self._answers.get((operation, status))
+        if counter is None:
+            counter = self._requests.labels(operation, str(status))
+            self._answers[operation, status] = counter
+        counter.inc()
 
     def swept(self, sweep: str, count: int) -> None:
         self._swept.labels(sweep).inc(count)

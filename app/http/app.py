@@ -63,6 +63,8 @@ def create_app(service: Service) -> FastAPI:
         description="Who holds what, where, and since when.",
         lifespan=lifespan,
         redirect_slashes=False,
+        # `/metrics` and the log's meta tell more, and asking for providers costs 5 % a request.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         exception_handlers={
             Refusal: _refused,
             Unavailable: _unavailable,
