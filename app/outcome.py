@@ -14,6 +14,13 @@ def _tree(refusal: type[Refusal]) -> list[type[Refusal]]:
     return [refusal, *(leaf for child in refusal.__subclasses__() for leaf in _tree(child))]
 
 
+class VersionMismatch(Refusal):
+    """A command came for a version of a stream that is not the newest."""
+
+    code = "version_mismatch"
+    title = "The cell has another version than If-Match wants"
+
+
 REFUSALS: dict[str, type[Refusal]] = {
     it.code: it for it in _tree(refusals.Refusal) if "code" in vars(it) and it is not Refusal
 }

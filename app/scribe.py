@@ -7,12 +7,13 @@ is known from the turns before, and void if another writer had a turn in between
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from adapters.clock import Clock
 from adapters.entry import Entry, Meta, chained
 from adapters.mapper import write_meta, write_state
 from adapters.ports import Batch, Result, Seeing, Snapshot, Store, Transaction, Unavailable, Wanted
-from app.outcome import Outcome, replayed
+from app.outcome import Outcome, VersionMismatch, replayed
 from app.working_set import WorkingSet
 from domain.ids import HostId
 from domain.limits import SWEEP_HOSTS_MAX
@@ -28,6 +29,13 @@ from projections.relay.volatile import apply_touch, put_liveness
 SNAPSHOT_EVERY_VERSIONS = 100
 
 
+class Condition(NamedTuple):
+    """The versions of a stream that a command is meant for; none listed means any but none."""
+
+    stream: str
+    versions: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A command on its way to the log. `key` and `fingerprint` make it safe to repeat."""
@@ -36,6 +44,7 @@ class Request:
     meta: Meta
     key: str | None = None
     fingerprint: str = ""
+    condition: Condition | None = None
 
 
 class Draft:
@@ -129,9 +138,11 @@ class Scribe:
         for request in requests:
             outcome = self._repeated(request, draft)
             if outcome is None:
-                decision = decide(known.read_set, request.command, now)
-                self._write(decision, request.meta, draft)
-                outcome = Outcome(decision.answer, decision.refusal, known.head.position)
+                outcome = self._unmet(request)
+                if outcome is None:
+                    decision = decide(known.read_set, request.command, now)
+                    self._write(decision, request.meta, draft)
+                    outcome = Outcome(decision.answer, decision.refusal, known.head.position)
                 self._keep(request, outcome, draft, now)
             draft.outcomes.append(outcome)
 
@@ -176,7 +187,10 @@ class Scribe:
         alone = scan is not None or isinstance(command, RenewControls)
         if alone and draft.outcomes:
             return False
-        if isinstance(command, RenewControls):
+        unmet = self._unmet(request)
+        if unmet is not None:
+            outcome = unmet
+        elif isinstance(command, RenewControls):
             answer = _renew(command, known, now, transaction)
             known.doubt(HostId(it.user_id, it.relay_host_id) for it in command.items)
             outcome = Outcome(answer, None, known.head.position)
@@ -201,6 +215,16 @@ class Scribe:
         if request.key is None or request.key not in draft.results:
             return None
         return replayed(draft.results[request.key], request.fingerprint)
+
+    def _unmet(self, request: Request) -> Outcome | None:
+        """The refusal of a command that is meant for another version."""
+        if request.condition is None:
+            return None
+        stream, versions = request.condition
+        version = self.known.stream_version(stream)
+        if version and (not versions or version in versions):
+            return None
+        return Outcome(None, VersionMismatch(version=version), self.known.head.position)
 
     def _keep(self, request: Request, outcome: Outcome, draft: Draft, now: int) -> None:
         if request.key is not None:

@@ -119,6 +119,10 @@ class WorkingSet:
             version = self._versions[stream] = self._versions.get(stream, 0) + 1
         return stream, version
 
+    def stream_version(self, stream: str) -> int:
+        """The newest version of a stream other than a host's; 0 when it has no events."""
+        return self._versions.get(stream, 0)
+
     def knows(self, host: HostId) -> bool:
         """Whether the host's stream is at hand, be it empty."""
         return host in self._hosts

@@ -221,6 +221,8 @@ class LogWriter:
         else:
             self._telemetry.turn(len(turn.waiting), time.perf_counter() - turn.started)
             answer_all(turn.waiting, turn.draft.outcomes)
+            if turn.draft.batch.entries:
+                self._telemetry.position.set(turn.draft.batch.entries[-1].position)
 
     def _start_over(self, failed: Turn, failure: Exception) -> None:
         """Void everything decided ahead; find out what became of the failed turn."""

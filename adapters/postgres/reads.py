@@ -94,11 +94,6 @@ class Reads:
             return At(None, row[0])
         return At((_versioned((row[0], *row[4:])), CellUse(*row[1:4])), row[0])
 
-    async def cell_version(self, cell_id: str) -> int:
-        """The version of the cell's stream; 0 when there is no such cell."""
-        rows = await self._all("SELECT version FROM cells WHERE cell_id = %s", [cell_id])
-        return int(rows[0][0]) if rows else 0
-
     async def lease_cell(self, host: HostId, activity_id: str) -> str | None:
         """The cell that an activity lease weighs on."""
         rows = await self._all(_LEASE_CELL, [*host, activity_id])

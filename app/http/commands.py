@@ -27,7 +27,7 @@ from app.http.problems import (
     problem_response,
 )
 from app.outcome import Outcome
-from app.scribe import Request
+from app.scribe import Condition, Request
 from app.writer import QueueFull
 from domain.ids import HostId
 from domain.relay.command import Command
@@ -99,9 +99,11 @@ class Call:
             trace_id=state.trace_id,
         )
 
-    async def execute(self, command: Command, shape: Shape | None = None) -> Response:
+    async def execute(
+        self, command: Command, shape: Shape | None = None, condition: Condition | None = None
+    ) -> Response:
         """Run the command and answer with its outcome, given a shape if it needs one."""
-        request = Request(command, self.meta, self.key, self.fingerprint)
+        request = Request(command, self.meta, self.key, self.fingerprint, condition)
         try:
             outcome = await self.service.writer.execute(request)
         except QueueFull:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import orjson
 from starlette.responses import Response
 
-from app.outcome import REFUSALS, KeyReused
+from app.outcome import REFUSALS, KeyReused, VersionMismatch
 from domain import refusals
 from domain.refusals import Refusal
 
@@ -65,11 +65,6 @@ class MethodNotAllowed(EdgeRefusal):
 class ClockGoesBack(EdgeRefusal):
     code = "clock_goes_back"
     title = "The virtual clock never goes back"
-
-
-class VersionMismatch(EdgeRefusal):
-    code = "version_mismatch"
-    title = "The cell has another version than If-Match wants"
 
 
 class BodyTooLarge(EdgeRefusal):

@@ -7,12 +7,15 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.streams import cell_stream
 from app.http import access, models_cells, problems
 from app.http.answers_cells import CATALOG, FLEET, RENEWED, STATUS, Fleet, Regions, row_of
 from app.http.commands import Call, service_of
 from app.http.document import DONE, Answer, Described, operation
 from app.http.models import CellIdPath
 from app.http.questions import MinPosition, WaitMs, answered, reached
+from app.outcome import VersionMismatch
+from app.scribe import Condition
 from domain import refusals
 from domain.relay import views
 from domain.relay.heartbeat import RecordRehomeStatus
@@ -72,7 +75,7 @@ IF_MATCH = {
             refusals.CellCapacityBelowReserved,
             refusals.CellUrlTaken,
             problems.BadIfMatch,
-            problems.VersionMismatch,
+            VersionMismatch,
         ),
         models_cells.ConfigurationForm,
         headers=(IF_MATCH,),
@@ -83,9 +86,9 @@ async def configure_cell(request: Request, cell_id: CellIdPath) -> Response:
     call.caller.require_role(access.OPERATOR)
     wanted = _wanted_versions(request.headers.get("if-match"))
     body = await call.body(models_cells.CONFIGURATION)
-    if wanted is not None:
-        await _require_version(call, cell_id, wanted)
-    return await call.execute(ConfigureCell(body.settings(cell_id), body.admission))
+    condition = None if wanted is None else Condition(cell_stream(cell_id), wanted)
+    command = ConfigureCell(body.settings(cell_id), body.admission)
+    return await call.execute(command, condition=condition)
 
 
 def _wanted_versions(if_match: str | None) -> tuple[int, ...] | None:
@@ -98,15 +101,6 @@ def _wanted_versions(if_match: str | None) -> tuple[int, ...] | None:
     if not all(tags):
         raise problems.BadIfMatch
     return tuple(int(tag[1]) for tag in tags if tag)
-
-
-async def _require_version(call: Call, cell_id: str, wanted: tuple[int, ...]) -> None:
-    """Refuses `version_mismatch`, unless the request is a repeated one with a known answer."""
-    if call.key is not None and await call.service.reads.result(call.key) is not None:
-        return
-    version = await call.service.reads.cell_version(cell_id)
-    if version == 0 or (wanted and version not in wanted):
-        raise problems.VersionMismatch(version=version)
 
 
 @router.put(
