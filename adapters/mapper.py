@@ -11,7 +11,6 @@ import orjson
 from eventsourcing.persistence import JSONTranscoder, Mapper, Notification, StoredEvent
 
 from adapters.entry import Entry, Meta
-from adapters.streams import stream_of
 from domain.events import Event
 from domain.relay.decide import EVENTS
 
@@ -109,8 +108,3 @@ def write_meta(meta: Meta) -> str:
 def write_state(event: Event, meta: str) -> str:
     """The stored form of an event."""
     return f'{{"v":{event.version},"meta":{meta},"event":{event.model_dump_json()}}}'
-
-
-def streams_of(events: Iterable[Event]) -> list[str]:
-    """The stream of each event."""
-    return [stream_of(event) for event in events]

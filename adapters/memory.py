@@ -67,13 +67,6 @@ class MemoryStore:
         with self.lock:
             return {key: self.results[key] for key in keys if key in self.results}
 
-    def forget_results(self, before: int, limit: int) -> int:
-        with self.lock:
-            old = [key for key, it in self.results.items() if it.stored_at < before][:limit]
-            for key in old:
-                del self.results[key]
-            return len(old)
-
     def reopen(self) -> None:
         """Memory does not break."""
 

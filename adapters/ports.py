@@ -162,9 +162,6 @@ class Store(Protocol):
     def stored(self, keys: Sequence[str]) -> dict[str, Result]:
         """The stored outcomes of these idempotency keys, judged while holding the lock."""
 
-    def forget_results(self, before: int, limit: int) -> int:
-        """Prune outcomes stored before this time (epoch ms); answers how many."""
-
     def reopen(self) -> None:
         """Leave a broken connection behind."""
 

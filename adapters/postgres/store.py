@@ -86,11 +86,6 @@ class PostgresStore:
             rows = connection.execute(statements.RESULTS, [list(keys)]).fetchall()
         return {row[0]: Result(*row) for row in rows}
 
-    def forget_results(self, before: int, limit: int) -> int:
-        with broken_connections_are_unavailable():
-            cursor = self._reading().execute(statements.FORGET_RESULTS, [before, limit])
-        return cursor.rowcount
-
     def reopen(self) -> None:
         with broken_connections_are_unavailable():
             self.close()

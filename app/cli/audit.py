@@ -1,14 +1,18 @@
-"""`tenure audit snapshot`: what was true at a position or at a time, from the log alone."""
+"""`tenure audit`: what was true at a position, a time or a version, from the log alone."""
 
 from pathlib import Path
 from typing import Annotated
 
+import orjson
 import typer
 
+from adapters.application import PostgresSnapshots, TenureLog
 from adapters.audit import BrokenChain, HeadNotFound, take_snapshot
 from adapters.mapper import EventMapper
 from adapters.postgres.positions import position_at
+from adapters.postgres.recorder import PostgresRecorder
 from adapters.postgres.store import PostgresStore
+from adapters.snapshots import write_assignment
 from app.cli.database import (
     AsJson,
     DatabaseUrl,
@@ -20,14 +24,10 @@ from app.cli.database import (
     say_json,
 )
 from app.cli.times import epoch_us, rfc3339
+from domain.ids import HostId
 from projections.audit.snapshot import AuditSnapshot
 
 audit = typer.Typer(help="Show what was true, and prove it.", no_args_is_help=True)
-
-
-@audit.callback()
-def _root() -> None:
-    """Keeps `snapshot` a command of its own however few there are."""
 
 
 @audit.command()
@@ -63,6 +63,33 @@ def snapshot(
             except OSError as error:
                 raise Failed(f"{out} cannot be written: {error.strerror}") from error
     _show(taken, out, as_json)
+
+
+@audit.command()
+def host(
+    user_id: str,
+    relay_host_id: str,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="Of the host's stream; default: the newest.")
+    ] = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fold one host's stream: where it was and what it held, at any version."""
+    with database(database_url, data_dir) as dsn:
+        recorder, snapshots = PostgresRecorder(dsn), PostgresSnapshots(dsn)
+        with TenureLog(recorder, snapshots) as log:
+            held = log.held(HostId(user_id, relay_host_id), version)
+        if held is None:
+            raise Failed("the log tells nothing of this host at this version")
+    told = orjson.loads(write_assignment(held.assignment))
+    if as_json:
+        say_json({"stream": held.id, "version": held.version, **told})
+        return
+    say(f"{held.id} at version {held.version}")
+    for name, value in told.items():
+        say(f"  {name:<20}{orjson.dumps(value).decode()}")
 
 
 def _position(dsn: str, at: int | None, at_time: str | None) -> int:

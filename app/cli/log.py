@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import orjson
-import psycopg
 import typer
+from eventsourcing.persistence import Notification
 
 from adapters.audit import BrokenChain, HeadNotFound, WrittenHead, check_log
-from adapters.entry import Entry, Head
-from adapters.postgres.statements import CHANNEL
+from adapters.entry import Head
+from adapters.mapper import ChainedNotification
+from adapters.postgres.recorder import PostgresRecorder
 from adapters.postgres.store import PostgresStore
 from app.cli.database import (
     AsJson,
@@ -26,7 +27,6 @@ from app.cli.database import (
 )
 from app.cli.times import rfc3339
 
-POLL_SECONDS = 1.0
 PAGE_ENTRIES = 1_000
 TAIL_ENTRIES = 10
 _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
@@ -91,16 +91,20 @@ def tail(
 ) -> None:
     """Print entries as they are written."""
     with database(database_url, data_dir) as dsn, _ended_by_sigterm():
-        store = PostgresStore(dsn)
-        try:
-            position = max(0, store.head().position - TAIL_ENTRIES) if after is None else after
-            for _ in _awakenings(dsn, follow):
-                while entries := store.read(position, PAGE_ENTRIES):
-                    for entry in entries:
-                        _show_entry(entry, as_json)
-                    position = entries[-1].position
-        finally:
-            store.close()
+        recorder = PostgresRecorder(dsn)
+        newest = recorder.max_notification_id() or 0
+        start = max(0, newest - TAIL_ENTRIES) if after is None else after
+        if follow:
+            with recorder.subscribe(gt=start) as subscription:
+                for found in subscription:
+                    _show_entry(found, as_json)
+            return
+        while page := recorder.select_notifications(
+            start, PAGE_ENTRIES, newest, inclusive_of_start=False
+        ):
+            for found in page:
+                _show_entry(found, as_json)
+            start = page[-1].id
 
 
 @contextmanager
@@ -113,19 +117,6 @@ def _ended_by_sigterm() -> Iterator[None]:
         return
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _awakenings(dsn: str, follow: bool) -> Iterator[None]:
-    """When to look at the log: at once, then on each notification and once a second."""
-    if not follow:
-        yield
-        return
-    with psycopg.connect(dsn, autocommit=True, application_name="tenure-log-tail") as connection:
-        connection.execute(f"LISTEN {CHANNEL}".encode())
-        while True:
-            yield
-            for _ in connection.notifies(timeout=POLL_SECONDS, stop_after=1):
-                pass
 
 
 def _written(text: str) -> WrittenHead:
@@ -145,12 +136,18 @@ def _show_head(found: Head, as_json: bool, **more: Any) -> None:
         say(f"recorded at {rfc3339(found.recorded_at)}")
 
 
-def _show_entry(entry: Entry, as_json: bool) -> None:
-    stored = orjson.loads(entry.state)
+def _show_entry(found: Notification, as_json: bool) -> None:
+    assert isinstance(found, ChainedNotification)
+    stored, recorded_at = orjson.loads(found.state), rfc3339(found.recorded_at)
     if as_json:
-        told = {**entry._asdict(), **stored, "chain": entry.chain.hex()}
-        del told["state"]
-        say_json({**told, "recorded_at": rfc3339(entry.recorded_at)})
+        place = {
+            "position": found.id,
+            "stream": found.originator_id,
+            "version": found.originator_version,
+            "topic": found.topic,
+        }
+        say_json({**place, **stored, "chain": found.chain.hex(), "recorded_at": recorded_at})
         return
-    at, event = rfc3339(entry.recorded_at), orjson.dumps(stored["event"]).decode()
-    say(f"{entry.position:>8}  {at}  {entry.topic:<24} {entry.stream} v{entry.version}  {event}")
+    event = orjson.dumps(stored["event"]).decode()
+    where = f"{found.originator_id} v{found.originator_version}"
+    say(f"{found.id:>8}  {recorded_at}  {found.topic:<24} {where}  {event}")

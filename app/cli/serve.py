@@ -10,10 +10,9 @@ import typer
 import uvicorn
 from pydantic import ValidationError
 
-from adapters.clock import Clock, SystemClock, VirtualClock
+from adapters.clock import Clock, RandomIds, SystemClock, VirtualClock
 from adapters.postgres.migrate import MigrationMismatch
 from adapters.postgres.server import ServerUnavailable
-from adapters.random_ids import PooledRandomIds
 from app import logs
 from app import tokens as token_store
 from app.bootstrap import Service, build
@@ -111,7 +110,7 @@ def serve(
     }
     settings = _settings({name: it for name, it in options.items() if it is not None})
     logs.configure(settings.log_level)
-    service = build(settings, clock=clock_of(settings), ids=PooledRandomIds())
+    service = build(settings, clock=clock_of(settings), ids=RandomIds())
     server = server_of(service)
     collect_rarely()
     try:

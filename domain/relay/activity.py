@@ -25,8 +25,9 @@ from domain.relay.assignment import (
     Lease,
 )
 from domain.relay.command import HostCommand
+from domain.relay.ledger import Ledger
 from domain.relay.runtime import Deadline
-from domain.relay.turn import Ledger, Turn
+from domain.relay.turn import Turn
 
 # events
 

@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 from domain.limits import LATE_ARRIVAL_DEBT_RETENTION_MS
 from domain.relay.assignment import Assignment, AssignmentEvent, Connection
 from domain.relay.command import Command, LapsingConnections, Scan
-from domain.relay.turn import Ledger, ReadSet, Turn
+from domain.relay.ledger import Ledger
+from domain.relay.turn import ReadSet, Turn
 
 # events
 

@@ -11,7 +11,8 @@ from domain.limits import REGION_PREFERENCE_RETENTION_MS
 from domain.relay.activity import ActivityExpired, CountsExpired
 from domain.relay.assignment import Counts
 from domain.relay.command import Command, ExpiredCounts, ExpiredLeases, OldPreferences, Scan
-from domain.relay.turn import Ledger, ReadSet, Turn
+from domain.relay.ledger import Ledger
+from domain.relay.turn import ReadSet, Turn
 
 # commands
 

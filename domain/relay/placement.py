@@ -8,8 +8,9 @@ from domain.limits import ACTIVITY_LEASE_MS, Region
 from domain.relay.assignment import Assignment, Connection, Counts, HeldEvent, Lease, Opened
 from domain.relay.candidates import Candidate
 from domain.relay.cell import Cell
+from domain.relay.ledger import Ledger
 from domain.relay.runtime import Deadline
-from domain.relay.turn import Ledger, Turn
+from domain.relay.turn import Turn
 
 PlacementReason: TypeAlias = Literal[
     "new", "dormant", "stranded", "headroom", "dead_cell", "rebalanced"

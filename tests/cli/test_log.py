@@ -71,3 +71,22 @@ def test_tail_follows_until_it_is_told_to_end(dsn: str) -> None:
         assert seen == list(range(seen[0], seen[0] + 14))
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
+
+
+def test_a_host_is_shown_at_any_version_of_its_stream(dsn: str) -> None:
+    found = tenure("audit", "host", "user-0", "desktop-1", "--json", dsn=dsn).answer
+    assert found["version"] >= 2
+    first = tenure(
+        "audit", "host", "user-0", "desktop-1", "--version", "1", "--json", dsn=dsn
+    ).answer
+    assert (first["version"], first["epoch"]) == (1, 1)
+    assert list(first["leases"]) == ["control-pending:1"]
+    assert "control-pending:1" in tenure(*host, dsn=dsn).out
+
+
+def test_a_host_that_never_was_is_told(dsn: str) -> None:
+    said = tenure("audit", "host", "nobody", "nowhere", dsn=dsn)
+    assert (said.status, said.err) == (
+        1,
+        "error: the log tells nothing of this host at this version\n",
+    )

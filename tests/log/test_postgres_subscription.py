@@ -6,7 +6,7 @@ from time import monotonic
 import psycopg
 from eventsourcing.persistence import StoredEvent
 
-from adapters.postgres.recorder import PostgresRecorder
+from adapters.postgres.recorder import PostgresRecorder, PostgresSubscription
 
 SECONDS_MAX = 20
 
@@ -67,3 +67,5 @@ def test_a_killed_listening_connection_is_opened_again(database: str) -> None:
         until(lambda: listeners(connection) not in ([], [killed]))
         recorder.insert_events([event(2)])
         assert next(subscription).id == 2
+        assert isinstance(subscription, PostgresSubscription)
+        assert subscription.healthy
