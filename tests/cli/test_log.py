@@ -74,11 +74,10 @@ def test_tail_follows_until_it_is_told_to_end(dsn: str) -> None:
 
 
 def test_a_host_is_shown_at_any_version_of_its_stream(dsn: str) -> None:
-    found = tenure("audit", "host", "user-0", "desktop-1", "--json", dsn=dsn).answer
+    host = ("audit", "host", "user-0", "desktop-1")
+    found = tenure(*host, "--json", dsn=dsn).answer
     assert found["version"] >= 2
-    first = tenure(
-        "audit", "host", "user-0", "desktop-1", "--version", "1", "--json", dsn=dsn
-    ).answer
+    first = tenure(*host, "--version", "1", "--json", dsn=dsn).answer
     assert (first["version"], first["epoch"]) == (1, 1)
     assert list(first["leases"]) == ["control-pending:1"]
     assert "control-pending:1" in tenure(*host, dsn=dsn).out
