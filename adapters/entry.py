@@ -57,18 +57,18 @@ def chained(
     recorded_at: int,
 ) -> bytes:
     """SHA-256 of the previous value and of this entry's parts, each with its length."""
-    digest = hashlib.sha256(previous)
-    for part in (
+    parts = (
         _NUMBER.pack(position),
         stream.encode(),
         _NUMBER.pack(version),
         topic.encode(),
         state.encode(),
         _NUMBER.pack(recorded_at),
-    ):
-        digest.update(_LENGTH.pack(len(part)))
-        digest.update(part)
-    return digest.digest()
+    )
+    hashed = [previous]
+    for part in parts:
+        hashed += (_LENGTH.pack(len(part)), part)
+    return hashlib.sha256(b"".join(hashed)).digest()
 
 
 def first_broken(previous: Head, entries: list[Entry]) -> int | None:

@@ -77,6 +77,7 @@ class LogWriter:
         self._decided: Turn | None = None
         self._committing: Turn | None = None
         self._turns_under_lock = 0
+        self._gate = threading.Lock()
         self._stopping = False
         self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
 
@@ -85,8 +86,9 @@ class LogWriter:
 
     def stop(self) -> None:
         """Refuse new commands, finish what is waiting, end the thread."""
-        self._stopping = True
-        self._inbox.close()
+        with self._gate:
+            self._stopping = True
+            self._inbox.close()
         self._thread.join()
 
     @property
@@ -111,9 +113,10 @@ class LogWriter:
         return await future
 
     def _put(self, waiting: Waiting) -> None:
-        if self._stopping or len(self._inbox) + len(self._backlog) >= self._waiting_max:
-            raise QueueFull
-        self._inbox.put(waiting)
+        with self._gate:  # what passes it is answered, though the writer is being stopped
+            if self._stopping or len(self._inbox) + len(self._backlog) >= self._waiting_max:
+                raise QueueFull
+            self._inbox.put(waiting)
 
     # the writer's thread
 
