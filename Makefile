@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install run test check fix bench soak conformance clean
+.PHONY: install run test check fix bench soak conformance lock clean
 
 install: $(STAMP)
 
@@ -37,6 +37,11 @@ soak: install
 
 conformance: install
 	$(BIN)/python -m tests.conformance
+
+# Needs uv. Every version exact, with its hashes, for all platforms.
+lock:
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--all-extras --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -75,7 +75,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     forms: tuple[Any, ...] = FORMS
     for routes in (routes_hosts, routes_cells, routes_log, routes_service):
-        app.include_router(routes.router)
+        # Side by side: an included router would be asked first, and then its routes again.
+        app.router.routes.extend(routes.router.routes)
     if service.settings.clock == "virtual":
         app.include_router(routes_service.virtual_clock_router)
         forms = (*FORMS, routes_service.ClockForm)
