@@ -21,7 +21,7 @@ from domain.relay.turn import Turn
 
 @dataclass(frozen=True, slots=True)
 class CellSettings:
-    """A cell as configured. A hard cap and an unobserved bound come together or not at all."""
+    """A cell as configured. One of hard cap and unobserved bound alone counts as neither."""
 
     cell_id: str
     cell_url: str
@@ -30,6 +30,12 @@ class CellSettings:
     initially_enabled: bool = True
     hard_cap_connections: int | None = None
     unobserved_bound_connections: int | None = None
+
+    @property
+    def limits(self) -> tuple[int, int] | None:
+        """The connection limit: hard cap and unobserved bound."""
+        hard_cap, bound = self.hard_cap_connections, self.unobserved_bound_connections
+        return None if hard_cap is None or bound is None else (hard_cap, bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,7 @@ def set_cell_admission(turn: Turn, command: SetCellAdmission) -> None:
 
 def _register(turn: Turn, settings: CellSettings, admission: Admission) -> None:
     _require_free_url(turn, settings)
+    hard_cap, bound = settings.limits or (None, None)
     turn.record(
         CellRegistered(
             at=turn.now,
@@ -113,8 +120,8 @@ def _register(turn: Turn, settings: CellSettings, admission: Admission) -> None:
             cell_url=settings.cell_url,
             region=settings.region,
             capacity_units=settings.capacity_units,
-            hard_cap_connections=settings.hard_cap_connections,
-            unobserved_bound_connections=settings.unobserved_bound_connections,
+            hard_cap_connections=hard_cap,
+            unobserved_bound_connections=bound,
             admission=admission,
         )
     )
@@ -122,10 +129,8 @@ def _register(turn: Turn, settings: CellSettings, admission: Admission) -> None:
 
 def _reconfigure(turn: Turn, known: Cell, settings: CellSettings) -> None:
     _require_free_url(turn, settings)
-    limits = (settings.hard_cap_connections, settings.unobserved_bound_connections)
     before = (known.hard_cap_connections, known.unobserved_bound_connections)
-    if None in limits:
-        limits = before
+    limits = settings.limits or before
     after = replace(
         known,
         cell_url=settings.cell_url,

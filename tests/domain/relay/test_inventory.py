@@ -173,3 +173,11 @@ def test_two_cells_may_not_have_one_url() -> None:
         .when(ReconcileCells((settings("c"), CellSettings("d", url("c"), 10))), at=100)
         .then_refused(CellUrlTaken, cell_id="d", taken_by="c")
     )
+
+
+def test_half_a_connection_limit_is_none() -> None:
+    (
+        given()
+        .when(ReconcileCells((settings("a", hard_cap_connections=600),)), at=100)
+        .then(like(CellRegistered, hard_cap_connections=None), AdmissionSelectorOpened(at=100))
+    )
