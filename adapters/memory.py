@@ -61,10 +61,12 @@ class MemoryStore:
 
     def committed(self, entry: Entry) -> bool:
         with self.lock:
+            self.turns += 1
             return entry in self.entries[entry.position - 1 : entry.position]
 
     def stored(self, keys: Sequence[str]) -> dict[str, Result]:
         with self.lock:
+            self.turns += 1
             return {key: self.results[key] for key in keys if key in self.results}
 
     def reopen(self) -> None:

@@ -9,6 +9,7 @@ import psycopg
 
 from adapters.clock import Clock, Ids
 from adapters.postgres import migrate, statements
+from adapters.postgres.deadlines import fill_deadlines
 from adapters.postgres.reads import Reads
 from adapters.postgres.server import Server, open_server
 from adapters.postgres.store import PostgresStore
@@ -18,7 +19,6 @@ from app.telemetry import Telemetry
 from app.tokens import Tokens
 from app.workers.sweeps import Sweeper
 from app.writer import LogWriter
-from domain.limits import ACTIVITY_LEASE_MS
 
 log = logging.getLogger("tenure.service")
 
@@ -120,33 +120,7 @@ def prepare(dsn: str, now: int) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         for migration in migrate.apply(connection):
             log.info("migrated", extra={"migration": migration.name})
-        told = {"expires_at": now + ACTIVITY_LEASE_MS, "now": now}
         with connection.transaction():
             connection.execute(statements.LOCK.encode())
             connection.execute(statements.TAKE_TURN.encode())
-            connection.execute(FILL_LIVENESS, told)
-            connection.execute(FILL_DEADLINES, told)
-
-
-FILL_LIVENESS = b"""
-INSERT INTO assignment_liveness (
-    user_id, relay_host_id, lease_expires_at, last_activity_at, next_deadline_at, deadlines
-)
-SELECT a.user_id, a.relay_host_id, %(expires_at)s, %(now)s, NULL, '{}'
-FROM assignments a LEFT JOIN assignment_liveness l USING (user_id, relay_host_id)
-WHERE l.user_id IS NULL
-"""
-FILL_DEADLINES = b"""
-UPDATE assignment_liveness t
-SET deadlines = t.deadlines || u.deadlines,
-    next_deadline_at = least(t.next_deadline_at, %(expires_at)s)
-FROM (
-    SELECT a.user_id, a.relay_host_id, jsonb_object_agg(
-        a.activity_id, jsonb_build_array(%(expires_at)s::bigint, %(now)s::bigint)
-    ) AS deadlines
-    FROM activity_leases a JOIN assignment_liveness l USING (user_id, relay_host_id)
-    WHERE NOT l.deadlines ? a.activity_id
-    GROUP BY a.user_id, a.relay_host_id
-) u
-WHERE (t.user_id, t.relay_host_id) = (u.user_id, u.relay_host_id)
-"""
+            fill_deadlines(connection, now)

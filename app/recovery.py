@@ -24,6 +24,8 @@ class Recovery:
         self._store = store
         self._scribe = scribe
         self._telemetry = telemetry
+        self._down_since: float | None = None
+        """When the store went away; commands wait so long for it together, not one by one."""
         self.unreadable: UnreadableEvent | None = None
         """Set for good when the log holds an event that this code cannot read."""
 
@@ -43,6 +45,7 @@ class Recovery:
             return self._persist(requests, draft)
         except UnreadableEvent as error:
             self.unreadable = error
+            self._scribe.forget()
             log.critical("the log holds an event this code cannot read: %s", error.topic)
             return [Unavailable("the log cannot be read")] * len(requests)
         except Unavailable as error:
@@ -57,7 +60,6 @@ class Recovery:
 
     def _persist(self, requests: list[Request], draft: Draft | None) -> Sequence[Outcome]:
         """Run a turn; when the connection breaks, find out what became of it."""
-        deadline = time.monotonic() + OUTCOME_SECONDS_MAX
         pause = REOPEN_PAUSE_SECONDS[0]
         reopen = draft is not None
         while True:
@@ -68,17 +70,23 @@ class Recovery:
                     self._telemetry.reopened()
                     self._store.reopen()
                 if draft is not None and self._was_committed(draft):
-                    return draft.outcomes
-                draft = None
-                return self._scribe.run(requests)
+                    outcomes: Sequence[Outcome] = draft.outcomes
+                else:
+                    draft = None
+                    outcomes = self._scribe.run(requests)
             except Unavailable:
+                # A turn that was sent may have been committed; it is kept until that is known.
                 draft, self._scribe.draft = self._scribe.draft or draft, None
                 self._scribe.forget()
-                if time.monotonic() >= deadline:
+                self._down_since = self._down_since or time.monotonic()
+                if time.monotonic() >= self._down_since + OUTCOME_SECONDS_MAX:
                     raise
                 reopen = True
                 time.sleep(pause)
                 pause = min(2 * pause, REOPEN_PAUSE_SECONDS[1])
+            else:
+                self._down_since = None
+                return outcomes
 
     def _was_committed(self, draft: Draft) -> bool:
         """Whether a turn whose COMMIT got no answer is in the log, or left its results."""

@@ -69,7 +69,7 @@ class Scribe:
         self.known = known
         self._looking: tuple[Seeing, Wanted] | None = None
         self.draft: Draft | None = None
-        """The locked turn in hand; kept after a failure, to find out whether it was committed."""
+        """A locked turn whose commit was sent and not answered: it may be in the log or not."""
 
     def new_draft(self) -> Draft:
         return Draft(max(self._clock.now_us(), self.known.head.recorded_at))
@@ -85,8 +85,11 @@ class Scribe:
         )
 
     def prefetch(self, requests: Iterable[Request]) -> None:
-        """Begin to look up the streams of commands that will be decided soon."""
-        if self._looking is None:
+        """Begin to look up the streams of commands that will be decided soon.
+
+        Not before anything is known: what others add until the first turn would be missed.
+        """
+        if self._looking is None and not self.known.cold:
             wanted = self.known.wanted_streams([h for it in requests for h in it.command.hosts])
             if wanted.streams:
                 with contextlib.suppress(Unavailable):  # whoever needs it will ask again
@@ -121,8 +124,10 @@ class Scribe:
 
     def decide_ahead(
         self, requests: Sequence[Request], draft: Draft, committing: dict[str, Result]
-    ) -> None:
-        """Decide on prepared hosts without the lock.
+    ) -> int:
+        """Decide on prepared hosts without the lock; answers how many.
+
+        It stops at a command that needs the lock since one before it was decided.
 
         `committing` holds the results of the turn before. Keys are looked up only now: a result
         is stored, or in the turn before, or in this draft, and nowhere else.
@@ -135,7 +140,9 @@ class Scribe:
             stored = self._store.preload(Wanted(keys=keys)).finish().results
             draft.results = {**stored, **committing, **draft.results}
         now = max(self._clock.now_ms(), known.last_at)
-        for request in requests:
+        for done, request in enumerate(requests):
+            if self.needs_lock(request.command):
+                return done
             outcome = self._repeated(request, draft)
             if outcome is None:
                 outcome = self._unmet(request)
@@ -145,6 +152,7 @@ class Scribe:
                     outcome = Outcome(decision.answer, decision.refusal, known.head.position)
                 self._keep(request, outcome, draft, now)
             draft.outcomes.append(outcome)
+        return len(requests)
 
     # under the lock
 
@@ -173,6 +181,7 @@ class Scribe:
                     break
             self.draft = draft
             transaction.commit(draft.batch)
+            self.draft = None
         known.evict(hosts)
         return draft.outcomes
 

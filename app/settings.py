@@ -21,7 +21,7 @@ class Settings(BaseSettings):
     database_url: str | None = Field(default=None, max_length=2_048, repr=False)
     """A PostgreSQL to use; without one an embedded server runs in `data_dir`."""
     database_connections_max: int = Field(default=8, ge=1, le=100)
-    """Connections for reading; the writer and the listener have one each besides."""
+    """Connections for reading; the writer has two besides, the tail and the sweeps one each."""
     data_dir: Path = Path(".tenure")
     allow_unsafe_durability: bool = False
 

@@ -136,11 +136,14 @@ class LogWriter:
         self._begin_commit()
 
     def _fail(self, error: Exception) -> None:
-        """Answer what is in hand with a mistake of ours, and start from nothing."""
-        for turn in (self._committing, self._decided):
-            if turn is not None:
-                answer_all(turn.waiting, [error] * len(turn.waiting))
-        self._committing = self._decided = None
+        """Answer what is in hand, what may be committed truthfully, and start from nothing."""
+        decided, self._decided = self._decided, None
+        if decided is not None:
+            answer_all(decided.waiting, [error] * len(decided.waiting))
+        try:
+            self._end_commit()
+        except Exception:
+            log.exception("a turn's outcome could not be told")
         self._scribe.forget()
 
     def _idle(self) -> bool:
@@ -157,7 +160,7 @@ class LogWriter:
         if self._inbox.wait(commit, block=not may_decide):
             self._end_commit()
         self._backlog.extend(self._inbox.take())
-        if not self._turns_under_lock:
+        if not self._must_lock():
             self._prefetch()
 
     def _prefetch(self) -> None:
@@ -173,13 +176,17 @@ class LogWriter:
         batch: list[Waiting] = []
         while self._backlog and len(batch) < min(room, COMMANDS_DECIDED_AT_ONCE_MAX):
             command = self._backlog[0].request.command
-            if self._turns_under_lock or self._scribe.needs_lock(command):
+            if self._must_lock() or self._scribe.needs_lock(command):
                 break
             batch.append(self._backlog.popleft())
         if batch:
             self._decide_ahead(batch)
         else:
             self._run_locked()
+
+    def _must_lock(self) -> bool:
+        """Whether nothing may be decided ahead: others write, or the log cannot be read."""
+        return self._turns_under_lock > 0 or self.unreadable is not None
 
     def _decide_ahead(self, batch: list[Waiting]) -> None:
         turn = self._decided
@@ -193,7 +200,11 @@ class LogWriter:
         try:
             self._scribe.prepare(requests)
             self._prefetch()
-            self._scribe.decide_ahead(requests, turn.draft, committing)
+            done = self._scribe.decide_ahead(requests, turn.draft, committing)
+            left = [turn.waiting.pop() for _ in batch[done:]]
+            self._backlog.extendleft(left)
+            if not turn.waiting:
+                self._decided = None
         except Exception as error:
             # What is known may be half changed: let the lock sort it out.
             self._end_commit()

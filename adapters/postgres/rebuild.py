@@ -15,6 +15,7 @@ from psycopg.errors import LockNotAvailable
 
 from adapters.mapper import EventMapper
 from adapters.postgres import compare, kept, shadows, statements
+from adapters.postgres.deadlines import fill_deadlines
 from adapters.postgres.folding import OPTIONS, PAGE_EVENTS, Page, Pass, head, write_rows
 from adapters.postgres.store import connect
 from projections.rebuild import (
@@ -186,6 +187,9 @@ class Rebuild:
         shadows.lock(connection, self._tables)
         shadows.drop(connection, self._tables, PREVIOUS_PREFIX)
         shadows.switch(connection, self._tables)
+        row = connection.execute(statements.CLOCK).fetchone()
+        assert row is not None
+        fill_deadlines(connection, row[0] // 1_000)
         kept.switched(connection, self._projections, target)
         self._position = target
 

@@ -109,6 +109,12 @@ def _connected(dsn: str) -> Iterator[psycopg.Connection[TupleRow]]:
     try:
         seconds = conninfo_to_dict(dsn).get("connect_timeout", CONNECT_SECONDS_MAX)
         patient = make_conninfo(dsn, connect_timeout=seconds)
+    except psycopg.ProgrammingError:
+        # Its own message would repeat what it could not read: the password, too.
+        raise ServerUnavailable(
+            SERVER_NOT_REACHABLE, "the database URL is not one that PostgreSQL understands"
+        ) from None
+    try:
         connection = psycopg.connect(patient, autocommit=True)
     except psycopg.Error as error:
         raise ServerUnavailable(

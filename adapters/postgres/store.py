@@ -157,6 +157,8 @@ class PostgresStore:
             connection = self._writing()
             with connection.transaction():
                 connection.execute(statements.LOCK)
+                # A turn that is still on its way to the server finds its number taken.
+                connection.execute(statements.TAKE_TURN)
                 yield connection
 
 

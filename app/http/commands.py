@@ -119,7 +119,10 @@ class Call:
             headers["Idempotency-Replayed"] = "true"
         if outcome.refusal is not None:
             path, request_id = self.request.url.path, self.request.state.request_id
-            return problem_response(outcome.refusal, path, request_id, headers)
+            response = problem_response(outcome.refusal, path, request_id, headers)
+            if outcome.replayed and "retry-after" in response.headers:
+                del response.headers["retry-after"]  # this key keeps its answer
+            return response
         if shape is None and outcome.answer is None:
             return Response(None, 204, headers)
         answer = outcome.answer if shape is None else shape(outcome.answer)

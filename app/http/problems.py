@@ -194,7 +194,10 @@ def page(refusal: type[Refusal]) -> str:
     title, code = html.escape(refusal.title), html.escape(refusal.code)
     again = "The same request cannot succeed later unless something else changes first."
     if kind.retry_after_seconds is not None:
-        again = f"Try again after {kind.retry_after_seconds} s, then less and less often."
+        again = (
+            f"Try again after {kind.retry_after_seconds} s, then less and less often. "
+            "An idempotency key that was answered keeps its answer: try with a new one."
+        )
     about = html.escape((refusal.__doc__ or "").strip())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{code}</title>'

@@ -278,7 +278,9 @@ def _require_authority(held: Assignment, cell_id: str) -> None:
 
 
 def _require_expiry(expires_at: int | float, now: int, latest: int) -> int:
-    whole = isinstance(expires_at, int) or expires_at.is_integer()
+    whole = isinstance(expires_at, int) or (
+        isinstance(expires_at, float) and expires_at.is_integer()
+    )
     if not whole or not now < expires_at <= latest:
         raise InvalidActivityExpiry(now=now, latest=latest)
     return int(expires_at)

@@ -90,3 +90,10 @@ def test_databases_are_made_in_utf8_by_code_point_and_dropped(server: Server) ->
     drop_database(server, name)
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(dsn)
+
+
+@pytest.mark.parametrize("url", ["postgres//admin:s3cret@db/x", "host=db password=s3 cret"])
+def test_an_unreadable_url_is_not_repeated(url: str) -> None:
+    with pytest.raises(ServerUnavailable) as caught:
+        check_server(url, allow_unsafe=True)
+    assert "cret" not in str(caught.value)

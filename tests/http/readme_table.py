@@ -18,6 +18,9 @@ ANY_COMMAND = {it.code for it in EDGE} - {ClockGoesBack.code}
 """Problems of the edge, which the README names once for all."""
 
 
+REMARKS = {"SetClock": " (with `--clock virtual` only)"}
+
+
 def table() -> str:
     """A row for each operation: command, method and path, roles, refusals."""
     rows = ["| command | method and path | roles | refusals |", "| --- | --- | --- | --- |"]
@@ -25,7 +28,7 @@ def table() -> str:
         for method, operation in methods.items():
             roles = ", ".join(operation.get("x-roles", ["anyone"]))
             codes = ", ".join(f"`{code}`" for code in refusals(operation))
-            name = operation["operationId"]
+            name = operation["operationId"] + REMARKS.get(operation["operationId"], "")
             rows.append(f"| {name} | `{method.upper()} {path}` | {roles} | {codes} |")
     return "\n".join(rows) + "\n"
 

@@ -16,6 +16,8 @@ class CuttingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.armed = threading.Event()
         self.cuts = 0
+        self.refusals = 0
+        """How many further connections are closed at once."""
         self.dsn = make_conninfo(dsn, host="127.0.0.1", port=self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -36,6 +38,10 @@ class CuttingProxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            if self.refusals > 0:
+                self.refusals -= 1
+                client.close()
+                continue
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _connect(self) -> socket.socket:

@@ -10,22 +10,27 @@ import orjson
 import psycopg
 import pytest
 
+import app.writer
 from adapters.clock import VirtualClock
 from adapters.entry import Meta
-from adapters.mapper import UnreadableEvent
+from adapters.mapper import EventMapper, UnreadableEvent
+from adapters.memory import MemoryStore
 from adapters.ports import Unavailable
 from adapters.postgres.store import PostgresStore
 from adapters.streams import cell_stream
 from app.outcome import KeyReused, Outcome, VersionMismatch
-from app.scribe import Condition, Request
+from app.scribe import Condition, Request, Scribe
 from app.telemetry import Telemetry
+from app.working_set import WorkingSet
 from app.writer import LogWriter, QueueFull
 from domain.ids import HostId
 from domain.relay import decide
 from domain.relay.activity import ReleaseActivity
 from domain.relay.assign import Assign
+from domain.relay.control import ActivateControl
 from domain.relay.expiry import ReleaseExpiredLeases
-from domain.relay.inventory import SetCellAdmission
+from domain.relay.heartbeat import ConnectionReport, RecordHeartbeat
+from domain.relay.inventory import CellSettings, ConfigureCell, ReconcileCells, SetCellAdmission
 from domain.relay.policy import Policy
 from domain.relay.turn import Turn
 from tests.crash.drill import until
@@ -207,8 +212,12 @@ def test_a_coroutine_that_gave_up_disturbs_nobody(desk: Desk) -> None:
 
 
 def test_an_event_of_newer_code_stops_the_writer_for_good(
-    desk: Desk, database: str, caplog: pytest.LogCaptureFixture
+    desk: Desk,
+    database: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(app.writer, "TURNS_UNDER_LOCK_AFTER_OVERTAKEN", 1)
     desk.ask(Assign(HOSTS[0]))
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("UPDATE log SET topic = 'host.teleported' WHERE topic = 'host.placed'")
@@ -218,5 +227,58 @@ def test_an_event_of_newer_code_stops_the_writer_for_good(
     assert not desk.writer.alive
     assert isinstance(desk.writer.unreadable, UnreadableEvent)
     assert desk.writer.unreadable.topic == "host.teleported"
-    with pytest.raises(Unavailable):
-        desk.ask(Assign(HOSTS[1]))
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO log SELECT position + 1, 'cell:later', 1, 'cell.registered', "
+            "(SELECT state FROM log WHERE topic = 'cell.registered' LIMIT 1), recorded_at, chain "
+            "FROM log ORDER BY position DESC LIMIT 1"
+        )
+    head = desk.store.head().position
+    for host in HOSTS[1:4]:
+        with pytest.raises(Unavailable):
+            desk.ask(Assign(host))
+    assert desk.store.head().position == head
+
+
+def test_a_command_sees_what_those_before_it_in_the_turn_made_of_its_cell(database: str) -> None:
+    """A heartbeat settles connections although the cell got its limit in the same turn."""
+    desk = Desk(database)
+    told = CellSettings(
+        "a", "https://a.test", 9, hard_cap_connections=600, unobserved_bound_connections=50
+    )
+    desk.submit(ReconcileCells((CellSettings("a", "https://a.test", 9),)))
+    desk.writer.start()
+    desk.ask(Assign(HOSTS[0]))
+
+    def report(enforced: int, watermark: int) -> RecordHeartbeat:
+        connections = ConnectionReport(enforced, 0, 0, enforced, watermark, 600, 50)
+        return RecordHeartbeat("a", "https://a.test", "one", 1, True, 0, connections=connections)
+
+    with psycopg.connect(database) as blocker:
+        blocker.execute("LOCK TABLE log IN EXCLUSIVE MODE")
+        asked = [
+            ConfigureCell(told, "general"),
+            report(0, 1),
+            Assign(HOSTS[1]),
+            ActivateControl(HOSTS[1], "a", 1, 1, inclusion_watermark=3),
+            report(1, 5),
+        ]
+        futures = [desk.submit(command) for command in asked]
+    assert all(it.result(SECONDS_MAX).refusal is None for it in futures)
+    assert [row[6] for row in desk.store.dump("connection_reservations")] == ["released"]
+    desk.writer.stop()
+    desk.store.close()
+
+
+def test_a_writer_that_knows_nothing_looks_only_under_the_lock() -> None:
+    """What others add between an early look and the first turn would be missed."""
+    store, policy = MemoryStore(), Policy(require_live_cells=False)
+    left, right = (
+        Scribe(store, WorkingSet(EventMapper(), policy, 2_000), VirtualClock(NOW)) for _ in "lr"
+    )
+    request = Request(Assign(HOSTS[0]), Meta("c", "test"))
+    left.prefetch([request])
+    left_first = [Request(FLEET, Meta("c", "test")), request]
+    granted = right.run(left_first)[1].answer
+    assert left.run([request])[0].answer.epoch == granted.epoch
+    assert len(store.streams["assignment:user-0/host-00"]) == 1

@@ -10,12 +10,13 @@ import pytest
 from adapters.clock import VirtualClock
 from adapters.entry import Meta
 from adapters.mapper import EventMapper
+from adapters.ports import Batch, Overtaken
 from adapters.postgres.store import PostgresStore
 from app.scribe import Request
 from app.telemetry import Telemetry
 from app.writer import LogWriter
 from domain.ids import HostId
-from domain.relay.activity import AcquireActivity, RenewControl
+from domain.relay.activity import AcquireActivity, ChangeActivity, RenewControl
 from domain.relay.assign import Assign
 from domain.relay.control import ActivateControl
 from domain.relay.policy import Policy
@@ -48,9 +49,9 @@ class Line:
         assert outcome.refusal is None
         return outcome.answer
 
-    def do_cut(self, command: Any, key: str | None = None) -> Any:
-        """The same, but the COMMIT gets no answer."""
-        cuts = self.proxy.cuts
+    def do_cut(self, command: Any, key: str | None = None, refusals: int = 0) -> Any:
+        """The same, but the COMMIT gets no answer, and so many reconnections fail."""
+        cuts, self.proxy.refusals = self.proxy.cuts, refusals
         self.proxy.armed.set()
         answer = self.do(command, key)
         assert self.proxy.cuts == cuts + 1
@@ -105,6 +106,32 @@ def test_a_keyed_touch_finds_its_result(line: Line, database: str) -> None:
     outcome = line.writer.submit(line.request(Assign(HOST), "k")).result(SECONDS_MAX)
     assert outcome.replayed
     assert outcome.answer["cell_id"] == grant.cell_id
+
+
+@pytest.mark.parametrize("refusals", [1, 3])
+def test_a_server_that_stays_away_changes_nothing_about_it(
+    line: Line, database: str, refusals: int
+) -> None:
+    """The turn under the lock that put the fleet in place must not be taken for this one."""
+    grant = line.do_cut(Assign(HOST), refusals=refusals)
+    assert (grant.relay_host_id, grant.epoch) == (HOST.relay_host_id, 1)
+    counted = line.do_cut(ChangeActivity(HOST, "invite", 1), refusals=refusals)
+    assert counted is None
+    assert topics(database)["host.placed"] == 1
+    assert topics(database)["activity.counted"] == 1
+
+
+def test_a_turn_that_arrives_late_is_void(line: Line, database: str) -> None:
+    """Looking for a turn takes a turn, so the one that was looked for cannot come after."""
+    store = PostgresStore(database)
+    with psycopg.connect(database) as connection:
+        row = connection.execute("SELECT last_value FROM writer_turns").fetchone()
+    assert row is not None
+    entry = store.read(0, 1)[0]
+    assert store.committed(entry)
+    with pytest.raises(Overtaken):
+        store.commit_ahead(Batch(), row[0] + 1).finish()
+    store.close()
 
 
 def test_everything_written_can_be_read(line: Line, database: str) -> None:
