@@ -43,6 +43,8 @@ class Service:
         """Why the service could not be opened."""
         self.leaving = asyncio.Event()
         """Set when the process is asked to end: what would go on for ever ends itself."""
+        self.streams = 0
+        """How many readers follow the log over HTTP."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Service":

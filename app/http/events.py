@@ -15,6 +15,8 @@ from adapters.entry import Entry
 from adapters.ports import Unavailable
 from app.bootstrap import Service
 
+STREAMS_MAX = 256
+"""Each reads a page at each growth of the log, over the connections that all reads share."""
 PAGE_ENTRIES_MAX = 200
 PING_SECONDS = 15.0
 SLOW_READER_SECONDS = 10.0
@@ -49,6 +51,13 @@ class EventStream(Response):
         self._render = render
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._service.streams += 1
+        try:
+            await self._serve(receive, send)
+        finally:
+            self._service.streams -= 1
+
+    async def _serve(self, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         following = asyncio.create_task(self._follow(send))

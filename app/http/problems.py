@@ -97,6 +97,11 @@ class LogUnavailable(EdgeRefusal):
     title = "The log cannot be reached"
 
 
+class TooManyStreams(EdgeRefusal):
+    code = "too_many_streams"
+    title = "As many readers follow the log as the service can serve"
+
+
 class PositionNotReached(EdgeRefusal):
     code = "position_not_reached"
     title = "The log has not reached min_position in time"
@@ -132,6 +137,7 @@ TABLE: Mapping[type[Refusal], Kind] = {
     InternalError: Kind(500),
     CommandQueueFull: Kind(503, 1),
     LogUnavailable: Kind(503, 1),
+    TooManyStreams: Kind(503, 5),
     PositionNotReached: Kind(503, 1),
 }
 

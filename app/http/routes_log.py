@@ -14,10 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.entry import Entry
-from app.http import access, problems
+from app.http import access, events, problems
 from app.http.commands import service_of
 from app.http.document import Answer, Described, operation
-from app.http.events import EventStream
 from app.http.models import TEXT_PATTERN
 from app.http.questions import MinPosition, WaitMs, answered, reached
 from domain.limits import SAFE_INTEGER_MAX
@@ -238,6 +237,7 @@ async def read_log_head(
             "log",
             (Answer("Events without end.", media_type="text/event-stream"),),
             access.READERS,
+            refusals=(problems.TooManyStreams,),
             headers=(
                 {
                     "name": "Last-Event-ID",
@@ -254,7 +254,11 @@ async def follow_log(
 ) -> Response:
     service = service_of(request)
     (await access.identify(request, service)).require_role(access.READERS)
+    if service.streams >= events.STREAMS_MAX:
+        raise problems.TooManyStreams(streams_max=events.STREAMS_MAX)
     last = request.headers.get("last-event-id", "")
     if last.isdecimal() and last.isascii() and len(last) <= len(str(SAFE_INTEGER_MAX)):
         after = min(int(last), SAFE_INTEGER_MAX)
-    return EventStream(service, after, stream, topic, lambda it: orjson.dumps(entry_json(it)))
+    return events.EventStream(
+        service, after, stream, topic, lambda it: orjson.dumps(entry_json(it))
+    )

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.http.problems import ClockGoesBack, EdgeRefusal
+from app.http.problems import ClockGoesBack, EdgeRefusal, TooManyStreams
 from app.outcome import KeyReused
 from domain.refusals import Refusal
 
@@ -14,7 +14,7 @@ DOCUMENT = ROOT / "tests" / "golden" / "openapi.json"
 BEGIN = "<!-- commands: written by `python -m tests.http.readme_table` -->\n"
 END = "<!-- end of commands -->"
 EDGE: tuple[type[Refusal], ...] = (KeyReused, *EdgeRefusal.__subclasses__())
-ANY_COMMAND = {it.code for it in EDGE} - {ClockGoesBack.code}
+ANY_COMMAND = {it.code for it in EDGE} - {ClockGoesBack.code, TooManyStreams.code}
 """Problems of the edge, which the README names once for all."""
 
 

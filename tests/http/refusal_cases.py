@@ -277,6 +277,12 @@ def _(edge: Running, _: pytest.MonkeyPatch) -> httpx.Response:
     return edge.operator.get("/v1/cells?min_position=1&wait_ms=1")
 
 
+@case("too_many_streams")
+def _(edge: Running, patch: pytest.MonkeyPatch) -> httpx.Response:
+    patch.setattr("app.http.events.STREAMS_MAX", 0)
+    return edge.operator.get("/v1/log/stream")
+
+
 def failing(edge: Running, patch: pytest.MonkeyPatch, error: Exception) -> httpx.Response:
     async def execute(_: object) -> None:
         raise error

@@ -1,4 +1,4 @@
-"""Two writers against each other for longer."""
+"""Writers against each other for longer."""
 
 import pytest
 
@@ -7,4 +7,4 @@ from tests.writer.test_rivals import check_rivals
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rivals_for_long(database: str, seed: int) -> None:
-    assert check_rivals(database, commands_each=10_000, seed=2 * seed) == 20_000
+    assert check_rivals(database, commands_each=10_000, seed=3 * seed) == 30_000

@@ -1,4 +1,4 @@
-"""Two processes write to one database; together they are one serial history."""
+"""Processes that write to one database are together one serial history."""
 
 import pickle
 import subprocess
@@ -17,11 +17,14 @@ from app.scribe import Request, Scribe
 from app.working_set import WorkingSet
 from domain.relay.policy import Policy
 from projections.catalogue import TABLES
+from tests.crash.drill import until
 from tests.writer.commands import FLEET
 from tests.writer.rival import code
 
 NOW = 1_700_000_000_000
 COMMANDS_EACH = 1_500
+BUSTLE_ENTRIES = 200
+RIVAL_SECONDS_MAX = 300
 POLICY = Policy(require_live_cells=False)
 
 
@@ -29,46 +32,42 @@ def scribe_on(store: Any) -> Scribe:
     return Scribe(store, WorkingSet(EventMapper(), POLICY, 1_000), VirtualClock(NOW))
 
 
-def run_rivals(dsn: str, commands_each: int, seed: int) -> list[Any]:
-    """What each command was answered, over both processes."""
+def start_rival(dsn: str, name: str, seed: int, commands: int) -> "subprocess.Popen[bytes]":
+    words = [dsn, name, str(seed), str(commands), str(NOW)]
+    command = [sys.executable, "-m", "tests.writer.rival", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
+def run_rivals(store: PostgresStore, dsn: str, commands_each: int, seed: int) -> list[Any]:
+    """What each command was answered, over all processes. The last one starts into the bustle."""
     processes = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "tests.writer.rival",
-                dsn,
-                name,
-                str(seed + number),
-                str(commands_each),
-                str(NOW),
-            ],
-            stdout=subprocess.PIPE,
-        )
+        start_rival(dsn, name, seed + number, commands_each)
         for number, name in enumerate(("left", "right"))
     ]
+    until(lambda: store.head().position > BUSTLE_ENTRIES)
+    processes.append(start_rival(dsn, "late", seed + 2, commands_each))
     told: list[Any] = []
     for process in processes:
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=RIVAL_SECONDS_MAX)
         assert process.returncode == 0
         told += pickle.loads(out)
     return told
 
 
-def test_two_processes_write_one_serial_history(database: str) -> None:
-    assert check_rivals(database, COMMANDS_EACH, seed=0) == 2 * COMMANDS_EACH
+def test_three_processes_write_one_serial_history(database: str) -> None:
+    assert check_rivals(database, COMMANDS_EACH, seed=0) == 3 * COMMANDS_EACH
 
 
 def check_rivals(database: str, commands_each: int, seed: int) -> int:
     """Let them write, then replay all of it serially; how many commands there were."""
     store = PostgresStore(database)
     scribe_on(store).run([Request(FLEET, Meta("fleet", "test"))])
-    told = run_rivals(database, commands_each, seed)
+    told = run_rivals(store, database, commands_each, seed)
     entries = store.read(0, 1_000_000)
     assert first_broken(EMPTY_HEAD, entries) is None
 
     written = Counter(orjson.loads(entry.state)["meta"]["command_id"] for entry in entries)
-    assert {command_id.split("-")[0] for command_id in written} >= {"left", "right"}
+    assert {command_id.split("-")[0] for command_id in written} >= {"left", "right", "late"}
 
     def order(line: Any) -> tuple[int, bool]:
         command_id, _, _, _, position = line
