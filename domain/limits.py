@@ -13,6 +13,8 @@ DORMANCY_MS = 86_400_000
 CONTROL_PING_INTERVAL_MS = 15_000
 CONTROL_RENEWAL_HORIZON_MS = ACTIVITY_LEASE_MS + 2 * CONTROL_PING_INTERVAL_MS
 ACTIVITY_ID_LENGTH_MAX = 256
+LEASES_PER_HOST_MAX = 1_024
+"""The original has no such limit; each decision on a host looks through all of its leases."""
 
 # Relay: a stranded host (a grant too old to be dialling, too young to be ordinary dormancy)
 STRANDED_GRANT_AGE_MIN_MS = 60_000

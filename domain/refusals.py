@@ -156,6 +156,11 @@ class WrongAssignment(Conflict):
 # Exhausted
 
 
+class HostActivitiesExhausted(Exhausted):
+    code = "host_activities_exhausted"
+    title = "The host has as many activities as a host may have"
+
+
 class RelayCapacityExhausted(Exhausted):
     code = "relay_capacity_exhausted"
     title = "No cell has room for this"

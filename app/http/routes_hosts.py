@@ -191,6 +191,7 @@ async def change_activity(
             refusals.InvalidActivityExpiry,
             refusals.AssignmentNotFound,
             refusals.ActivityCellNotAuthoritative,
+            refusals.HostActivitiesExhausted,
             refusals.RelayCapacityExhausted,
         ),
     ),

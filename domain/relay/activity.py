@@ -7,12 +7,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from domain.ids import require_activity_id
-from domain.limits import ACTIVITY_LEASE_MS, CONTROL_RENEWAL_HORIZON_MS, SAFE_INTEGER_MAX
+from domain.limits import (
+    ACTIVITY_LEASE_MS,
+    CONTROL_RENEWAL_HORIZON_MS,
+    LEASES_PER_HOST_MAX,
+    SAFE_INTEGER_MAX,
+)
 from domain.refusals import (
     ActivityCellNotAuthoritative,
     AssignmentNotFound,
     ControlActivityMoved,
     ControlActivityNotFound,
+    HostActivitiesExhausted,
     InvalidActivityExpiry,
     Refusal,
 )
@@ -117,7 +123,7 @@ class AcquireActivity(HostCommand):
 
     `expires_at` is epoch ms, by default a full lease from now. Refuses `invalid_activity_id`,
     `assignment_not_found`, `activity_cell_not_authoritative`, `invalid_activity_expiry`,
-    `relay_capacity_exhausted`.
+    `relay_capacity_exhausted`, `host_activities_exhausted`.
     """
 
     activity_id: str
@@ -194,6 +200,8 @@ def acquire_activity(turn: Turn, command: AcquireActivity) -> None:
 
 
 def _begin(turn: Turn, held: Assignment, command: AcquireActivity, known: Lease | None) -> None:
+    if known is None and len(held.leases) >= LEASES_PER_HOST_MAX:
+        raise HostActivitiesExhausted(leases_max=LEASES_PER_HOST_MAX)
     ledger, counts = Ledger(turn), held.counts
     lease = Lease(command.kind, command.cell_id, REQUEST_UNITS[command.kind])
     if known is not None:

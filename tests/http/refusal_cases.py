@@ -187,6 +187,14 @@ def _(edge: Running, _: pytest.MonkeyPatch) -> httpx.Response:
     return edge.assign("u/2")
 
 
+@case("host_activities_exhausted")
+def _(edge: Running, patch: pytest.MonkeyPatch) -> httpx.Response:
+    patch.setattr("domain.relay.activity.LEASES_PER_HOST_MAX", 1)
+    edge.live_cell()
+    edge.assign()
+    return edge.post("activities", activity_id="a", kind="invite", cell_id="c-1")
+
+
 @case("relay_connection_headroom_exhausted")
 def _(edge: Running, _: pytest.MonkeyPatch) -> httpx.Response:
     edge.configure(connection_limit=LIMIT)

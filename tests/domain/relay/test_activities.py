@@ -2,10 +2,11 @@
 
 import pytest
 
-from domain.limits import ACTIVITY_ID_LENGTH_MAX, SAFE_INTEGER_MAX
+from domain.limits import ACTIVITY_ID_LENGTH_MAX, LEASES_PER_HOST_MAX, SAFE_INTEGER_MAX
 from domain.refusals import (
     ActivityCellNotAuthoritative,
     AssignmentNotFound,
+    HostActivitiesExhausted,
     InvalidActivityExpiry,
     InvalidActivityId,
     RelayCapacityExhausted,
@@ -254,4 +255,18 @@ def test_a_lowered_capacity_does_not_hinder_an_end() -> None:
         .when(Release(HOST, "i"), at=0)
         .then(like(ActivityReleased))
         .then_load("a", 9, 0)
+    )
+
+
+def test_a_host_has_only_so_many_at_once() -> None:
+    leases = {f"i{n}": Lease("invite", "a", 1) for n in range(LEASES_PER_HOST_MAX - 1)}
+    (
+        given(cell("a", capacity=5_000), *settled(HOST, "a", leases=leases))
+        .when(AcquireActivity(HOST, "last", "invite", "a"), at=0)
+        .then(like(ActivityAcquired))
+        .after(AcquireActivity(HOST, "last", "invite", "a"), at=0)
+        .when(AcquireActivity(HOST, "one more", "invite", "a"), at=0)
+        .then_refused(HostActivitiesExhausted, leases_max=LEASES_PER_HOST_MAX)
+        .when(AcquireActivity(HOST, "last", "splice", "a"), at=0)
+        .then(like(ActivityAcquired))
     )
