@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from adapters import ports
 from adapters.entry import EMPTY_HEAD, Entry, Head
 from adapters.ports import Batch, Fleet, Loaded, Opened, Overtaken, Result, Seen, Wanted
 from adapters.streams import SELECTOR_STREAM, cell_stream, host_stream
@@ -175,7 +176,7 @@ class MemoryTransaction:
         runtimes = self._tables[volatile.CELL_RUNTIME].items()
         return Opened(
             turn=self._store.turns,
-            entries=[] if after is None else self._store.entries[after:],
+            entries=[] if after is None else self._store.read(after, ports.CATCH_UP_ENTRIES_MAX),
             runtimes={key[0]: volatile.runtime_of(row) for key, row in runtimes},
             seen=self.see(wanted),
         )

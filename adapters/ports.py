@@ -15,6 +15,9 @@ from domain.relay.turn import Facts
 from domain.relay.views import CellUse, CellView, Place
 from projections.table import Rows
 
+CATCH_UP_ENTRIES_MAX = 10_000
+"""A writer that missed so much reads the fleet anew, rather than all of it under the lock."""
+
 
 class Overtaken(Exception):
     """Another writer had a turn in between; what was decided ahead of the lock is void."""
@@ -105,7 +108,10 @@ class Transaction(Protocol):
     """One turn's transaction. It holds the writer lock from `open` on."""
 
     def open(self, after: int | None, wanted: Wanted) -> Opened:
-        """Take the lock and a turn; read the entries `after` a position, if it is given."""
+        """Take the lock and a turn; read the entries `after` a position, if it is given.
+
+        At most `CATCH_UP_ENTRIES_MAX`: so many may not be all.
+        """
 
     def see(self, wanted: Wanted) -> Seen:
         """Look at more, with the lock already held."""

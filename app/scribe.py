@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from adapters import ports
 from adapters.clock import Clock
 from adapters.entry import Entry, Meta, chained
 from adapters.mapper import write_meta, write_state
@@ -160,6 +161,7 @@ class Scribe:
         """Decide and commit the first requests; answers as many outcomes as it took.
 
         A command that searches among hosts sees only what is committed, so it gets a turn alone.
+        None is taken when too much was missed; then the next turn starts from the fleet.
         """
         self.draft = None
         if self._looking is not None:
@@ -170,6 +172,9 @@ class Scribe:
         wanted = known.wanted(hosts, [it.key for it in requests if it.key is not None])
         with self._store.transaction() as transaction:
             opened = transaction.open(None if known.cold else known.head.position, wanted)
+            if len(opened.entries) >= ports.CATCH_UP_ENTRIES_MAX:
+                self.forget()
+                return []
             if known.cold:
                 known.warm(transaction.fleet())
             known.open(opened, wanted)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
+from adapters import ports
 from adapters.entry import Entry
 from adapters.ports import Batch, Fleet, Loaded, Opened, Result, Seen, Snapshot, Wanted
 from adapters.postgres import statements
@@ -22,8 +23,6 @@ from domain.relay.runtime import CellRuntime
 from domain.relay.turn import Facts, Load
 from projections.relay.cells import cell_of
 from projections.relay.volatile import liveness_of, runtime_of
-
-CATCH_UP_ENTRIES_MAX = 1_000_000
 
 _SCANS: dict[type, str] = {
     command.ObservedConnections: statements.OBSERVED_CONNECTIONS,
@@ -57,7 +56,7 @@ class PostgresTransaction:
             entries = None
             if after is not None:
                 entries = connection.execute(
-                    statements.AFTER, [after, CATCH_UP_ENTRIES_MAX], prepare=True
+                    statements.AFTER, [after, ports.CATCH_UP_ENTRIES_MAX], prepare=True
                 )
             runtimes = connection.execute(statements.RUNTIMES, prepare=True)
             late = Wanted([] if early.streams else wanted.streams, wanted.hosts, wanted.keys)

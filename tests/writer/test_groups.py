@@ -45,6 +45,7 @@ class Desk:
     """A writer with a fleet, and short ways to ask it."""
 
     def __init__(self, dsn: str, **options: Any) -> None:
+        self.dsn = dsn
         self.store = PostgresStore(dsn)
         policy = Policy(require_live_cells=False)
         self.clock = VirtualClock(NOW)
@@ -282,3 +283,19 @@ def test_a_writer_that_knows_nothing_looks_only_under_the_lock() -> None:
     granted = right.run(left_first)[1].answer
     assert left.run([request])[0].answer.epoch == granted.epoch
     assert len(store.streams["assignment:user-0/host-00"]) == 1
+
+
+def test_a_writer_that_missed_too_much_starts_anew(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, policy = PostgresStore(desk.dsn), Policy(require_live_cells=False)
+    other = Scribe(store, WorkingSet(EventMapper(), policy, 2_000), VirtualClock(NOW))
+    other.run([Request(Assign(HOSTS[0]), Meta("c", "test"))])
+    for host in HOSTS[1:8]:
+        desk.ask(Assign(host))
+    monkeypatch.setattr("adapters.ports.CATCH_UP_ENTRIES_MAX", 3)
+    again = [Request(Assign(host), Meta("c", "test")) for host in HOSTS[:9]]
+    assert other.run(again) == []
+    assert [it.answer.epoch for it in other.run(again)] == [1] * 9
+    check_log_and_tables(store)
+    store.close()
