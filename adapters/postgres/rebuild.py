@@ -16,7 +16,15 @@ from psycopg.errors import LockNotAvailable
 from adapters.mapper import EventMapper
 from adapters.postgres import compare, kept, shadows, statements
 from adapters.postgres.deadlines import fill_deadlines
-from adapters.postgres.folding import OPTIONS, PAGE_EVENTS, Page, Pass, head, write_rows
+from adapters.postgres.folding import (
+    OPTIONS,
+    PAGE_EVENTS,
+    Page,
+    Pass,
+    head,
+    uncollected,
+    write_rows,
+)
 from adapters.postgres.store import connect
 from projections.rebuild import (
     PREVIOUS_PREFIX,
@@ -88,7 +96,7 @@ class Rebuild:
         """
         over = Pass(self._dsn, self._projections, EventMapper(), self._page_events)
         try:
-            with connect(self._dsn, OPTIONS) as connection:
+            with uncollected(), connect(self._dsn, OPTIONS) as connection:
                 self._connection = connection
                 self._begin()
                 self._catch_up(over)
