@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 from adapters.postgres import postmaster
 from adapters.postgres.server import ServerUnavailable, check_server, open_server
+from tests.waiting import until
 
 NOBODY = 65534
 WAIT_SECONDS_MAX = 20
@@ -31,13 +31,6 @@ with open_server(None, Path(sys.argv[1])) as server:
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("data")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def is_running(data_dir: Path) -> bool:

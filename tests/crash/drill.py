@@ -16,6 +16,7 @@ from tests.crash.service import (
     RunningService,
 )
 from tests.fold import check_log_and_tables
+from tests.waiting import until
 
 CLIENTS = 6
 PLACED_BEFORE_THE_BLOW = 60
@@ -96,9 +97,3 @@ def check_each_placed_once(store: PostgresStore, placed: dict[str, int]) -> None
     assert set(placed.values()) == {1}
     assert {host: written[host] for host in placed} == dict.fromkeys(placed, 1)
     assert set(written.values()) == {1}
-
-
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + START_SECONDS_MAX
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"

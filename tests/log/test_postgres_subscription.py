@@ -1,21 +1,10 @@
 """A subscription on PostgreSQL outlives lost notifications and lost connections."""
 
-from collections.abc import Callable
-from time import monotonic
-
 import psycopg
 from eventsourcing.persistence import StoredEvent
 
 from adapters.postgres.recorder import PostgresRecorder, PostgresSubscription
-
-SECONDS_MAX = 20
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Ask again and again until it happened."""
-    deadline = monotonic() + SECONDS_MAX
-    while not happened():
-        assert monotonic() < deadline, "it did not happen in time"
+from tests.waiting import until
 
 
 def event(version: int) -> StoredEvent:

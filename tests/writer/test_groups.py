@@ -33,8 +33,8 @@ from domain.relay.heartbeat import ConnectionReport, RecordHeartbeat
 from domain.relay.inventory import CellSettings, ConfigureCell, ReconcileCells, SetCellAdmission
 from domain.relay.policy import Policy
 from domain.relay.turn import Turn
-from tests.crash.drill import until
 from tests.fold import check_log_and_tables
+from tests.waiting import until
 from tests.writer.commands import FLEET, HOSTS
 
 NOW = 1_700_000_000_000

@@ -17,7 +17,7 @@ from app.scribe import Request, Scribe
 from app.working_set import WorkingSet
 from domain.relay.policy import Policy
 from projections.catalogue import TABLES
-from tests.crash.drill import until
+from tests.waiting import until
 from tests.writer.commands import FLEET
 from tests.writer.rival import code
 
