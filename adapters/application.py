@@ -22,13 +22,12 @@ from eventsourcing.persistence import (
 from eventsourcing.utils import Environment, EnvType
 
 from adapters.mapper import EventMapper, Recorded
-from adapters.snapshots import FOLD_FINGERPRINT, read_assignment, write_assignment
+from adapters.snapshots import FOLD_FINGERPRINT, SNAPSHOT_TOPIC, read_assignment, write_assignment
 from adapters.streams import host_stream
 from domain.ids import HostId
 from domain.relay.assignment import Assignment, AssignmentEvent
 from domain.relay.decide import evolve_assignment
 
-SNAPSHOT_TOPIC = "snapshot"
 LOG_SECTION_ENTRIES = 1_000
 
 

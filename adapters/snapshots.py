@@ -11,6 +11,9 @@ from domain.relay.assignment import Assignment
 _ADAPTER = TypeAdapter(Assignment)
 _FOLDING = (assignment, placement, activity, control, connection)
 
+SNAPSHOT_TOPIC = "snapshot"
+"""What a snapshot is called where it stands among stored events."""
+
 FOLD_FINGERPRINT = hashlib.sha256(
     "".join(inspect.getsource(module) for module in _FOLDING).encode()
 ).hexdigest()[:16]

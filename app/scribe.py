@@ -15,14 +15,14 @@ from adapters.entry import Entry, Meta, chained
 from adapters.mapper import write_meta, write_state
 from adapters.ports import Batch, Result, Seeing, Snapshot, Store, Transaction, Unavailable, Wanted
 from app.outcome import Outcome, VersionMismatch, replayed
+from app.renewing import renew_controls
 from app.working_set import WorkingSet
 from domain.ids import HostId
 from domain.limits import SWEEP_HOSTS_MAX
-from domain.relay.activity import renewal_refused
 from domain.relay.assignment import AssignmentEvent
 from domain.relay.command import Command
 from domain.relay.decide import decide
-from domain.relay.renewals import RefusedRenewal, RenewControls, Renewed, refused_on_sight
+from domain.relay.renewals import RenewControls
 from domain.relay.turn import Decision
 from projections.catalogue import Folder
 from projections.relay.volatile import apply_touch, put_liveness
@@ -205,7 +205,7 @@ class Scribe:
         if unmet is not None:
             outcome = unmet
         elif isinstance(command, RenewControls):
-            answer = _renew(command, known, now, transaction)
+            answer = renew_controls(command, known, now, transaction)
             known.doubt(HostId(it.user_id, it.relay_host_id) for it in command.items)
             outcome = Outcome(answer, None, known.head.position)
         else:
@@ -270,32 +270,3 @@ class Scribe:
         for host, alive in decision.after.liveness.items():
             assert alive is not None
             put_liveness(host, alive, batch.rows)
-
-
-def _renew(
-    command: RenewControls, known: WorkingSet, now: int, transaction: Transaction
-) -> Renewed:
-    """Judge what is at hand here, and leave only strangers to the store."""
-    refused = refused_on_sight(command.items, now)
-    strangers, allowed = [], []
-    for index, item in enumerate(command.items):
-        if index in refused:
-            continue
-        host = HostId(item.user_id, item.relay_host_id)
-        if not known.knows(host):
-            strangers.append(index)
-            continue
-        held = known.facts.assignments.get(host)
-        refusal = renewal_refused(held, item.activity_id, command.cell_id)
-        if refusal is None:
-            allowed.append(item)
-        else:
-            refused[index] = refusal.code
-    if allowed:
-        transaction.extend(allowed, now)
-    if strangers:
-        asked = [command.items[index] for index in strangers]
-        for place, code in transaction.renew(command.cell_id, asked, now):
-            refused[strangers[place]] = code
-    listed = tuple(RefusedRenewal(index, refused[index]) for index in sorted(refused))
-    return Renewed(len(command.items) - len(refused), listed)

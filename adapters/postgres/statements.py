@@ -1,5 +1,7 @@
 """The SQL of the log and of what the writer reads under its lock."""
 
+from adapters.snapshots import SNAPSHOT_TOPIC
+
 WRITER_LOCK = 0x74656E757265
 """The advisory lock that makes writers take turns, in this database."""
 
@@ -32,7 +34,6 @@ TAKE_THIS_TURN = "SELECT take_turn(%s)"
 OVERTAKEN = "TN001"
 """The SQLSTATE of a turn that another writer took."""
 
-SNAPSHOT_TOPIC = "snapshot"
 STREAMS = f"""
 WITH taken AS MATERIALIZED (
     SELECT stream, version, state FROM snapshots

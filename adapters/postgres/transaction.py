@@ -13,7 +13,7 @@ from adapters.postgres import statements
 from adapters.postgres.recorder import append
 from adapters.postgres.rows import array, json_array
 from adapters.postgres.rows import statements as row_statements
-from adapters.snapshots import FOLD_FINGERPRINT, read_assignment, write_assignment
+from adapters.snapshots import FOLD_FINGERPRINT, SNAPSHOT_TOPIC, read_assignment, write_assignment
 from adapters.streams import SELECTOR_STREAM, cell_stream, host_stream
 from domain.ids import HostId
 from domain.relay import command
@@ -205,7 +205,7 @@ def _loaded(hosts: Sequence[HostId], rows: list[Any]) -> dict[HostId, Loaded]:
     loaded = {host: Loaded(None, []) for host in hosts}
     for row in rows:
         entry, host = Entry(*row), streams[row[1]]
-        if entry.topic == statements.SNAPSHOT_TOPIC:
+        if entry.topic == SNAPSHOT_TOPIC:
             taken = Snapshot(host, entry.version, read_assignment(entry.state))
             loaded[host] = Loaded(taken, [])
         else:

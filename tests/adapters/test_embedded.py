@@ -127,6 +127,7 @@ def test_the_server_stops_when_its_only_user_was_killed(data_dir: Path) -> None:
         other.kill()
         other.wait()
         until(lambda: not is_running(data_dir))
+        assert not is_running(data_dir)
 
 
 def test_a_server_left_by_a_kill_of_user_and_reaper_is_taken_over(data_dir: Path) -> None:

@@ -40,8 +40,8 @@ def cut_all_connections(service: RunningService) -> None:
         )
 
 
-def drill(folder: Path, blow: Blow, times: int) -> None:
-    """Strike a service under load this many times; then look at everything."""
+def drill(folder: Path, blow: Blow, times: int) -> int:
+    """Strike a service under load, then look at everything; how many hosts were acknowledged."""
     with RunningService(folder) as service:
         with service.client() as client:
             answer = client.put("/v1/cells", json={"cells": CELLS, "disable_missing": True})
@@ -54,6 +54,7 @@ def drill(folder: Path, blow: Blow, times: int) -> None:
             check_log_and_tables(store)
             check_each_placed_once(store, placed)
             store.close()
+        return len(placed)
 
 
 def strike(service: RunningService, blow: Blow, name: str) -> dict[str, int]:
