@@ -163,9 +163,9 @@ class HostActivitiesExhausted(Exhausted):
 
 class RelayCapacityExhausted(Exhausted):
     code = "relay_capacity_exhausted"
-    title = "No cell has room for this"
+    title = "No cell can take this now"
 
 
 class RelayConnectionHeadroomExhausted(Exhausted):
     code = "relay_connection_headroom_exhausted"
-    title = "The cell has no connection headroom"
+    title = "The cell cannot take another connection now"

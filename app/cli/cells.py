@@ -23,6 +23,7 @@ from app.cli.database import (
     say_json,
     settings_of,
 )
+from app.cli.times import clock_time
 from app.http.answers_cells import row_of
 from app.settings import Settings
 
@@ -79,10 +80,11 @@ def fleet_table(rows: list[dict[str, Any]]) -> Grid:
 
 
 def state_of(row: dict[str, Any]) -> str:
-    """Live, silent (it was heard of once), or unheard."""
-    if row["last_heartbeat_at"] is None:
-        return "unheard"
-    return "live" if row["live"] else "silent"
+    """The cell's standing in words, and since when where that is known."""
+    word, since = row["standing"].replace("_", " "), row["standing_since"]
+    if since is not None:
+        return f"{word} since {clock_time(since, SystemClock().now_ms())}"
+    return "silent, never heard of" if word == "silent" else word
 
 
 async def _read(dsn: str, settings: Settings) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from domain.limits import REBIND_RESERVE_CONNECTIONS, Region
 from domain.relay.cell import Admission
 from domain.relay.headroom import has_headroom, live
 from domain.relay.policy import Policy
+from domain.relay.standing import Word, standing
 from domain.relay.views import RegionOrigins
 
 
@@ -31,6 +32,8 @@ class CellRow:
     expected_connections: int
     headroom: bool
     live: bool
+    standing: Word
+    standing_since: int | None
     cell_incarnation: str | None
     last_heartbeat_at: int | None
 
@@ -54,6 +57,7 @@ def row_of(versioned: Versioned, now: int, policy: Policy) -> CellRow:
     view = versioned.view
     cell, load, runtime = view.cell, view.load, view.runtime
     hard_cap, telemetry, heartbeat = cell.hard_cap_connections, runtime.telemetry, runtime.heartbeat
+    stands = standing(cell, load, runtime, now, policy)
     return CellRow(
         cell_id=cell.cell_id,
         version=versioned.version,
@@ -74,6 +78,8 @@ def row_of(versioned: Versioned, now: int, policy: Policy) -> CellRow:
         expected_connections=load.connections,
         headroom=has_headroom(cell, load, runtime, now, policy),
         live=live(runtime, now, policy),
+        standing=stands.word,
+        standing_since=stands.since,
         cell_incarnation=cell.cell_incarnation,
         last_heartbeat_at=heartbeat.last_heartbeat_at if heartbeat else None,
     )
@@ -99,6 +105,8 @@ FLEET = {
             "expected_connections": 4,
             "headroom": True,
             "live": True,
+            "standing": "open",
+            "standing_since": None,
             "cell_incarnation": "c-1-boot-7",
             "last_heartbeat_at": 1_754_000_030_000,
         }

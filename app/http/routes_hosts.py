@@ -18,6 +18,7 @@ from domain.relay.activity import AcquireActivity, ChangeActivity, ReleaseActivi
 from domain.relay.assign import Assign, RebalanceDormant
 from domain.relay.control import ActivateControl
 from domain.relay.placement import Grant
+from domain.relay.standing import standing
 
 router = APIRouter(prefix="/v1/hosts/{user_id}/{relay_host_id}")
 
@@ -89,9 +90,13 @@ async def resolve(
     await reached(service, min_position, wait_ms)
     found = await service.reads.where(host)
     place, view = found.value or (None, None)
-    grant = views.resolve(place, view, service.clock.now_ms(), service.policy)
+    now, policy = service.clock.now_ms(), service.policy
+    grant = views.resolve(place, view, now, policy)
     if grant is None:
-        raise refusals.AssignmentNotFound
+        if view is None:
+            raise refusals.AssignmentNotFound
+        stands = standing(view.cell, view.load, view.runtime, now, policy)
+        raise refusals.AssignmentNotFound(**stands.facts(view.cell.cell_id))
     return answered(grant, found.position)
 
 

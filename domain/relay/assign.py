@@ -26,6 +26,7 @@ from domain.relay.cell import Cell
 from domain.relay.command import HostCommand
 from domain.relay.headroom import has_headroom, live
 from domain.relay.placement import Grant, PlacementReason, grant_of, move, regrant
+from domain.relay.standing import standing_of, standings
 from domain.relay.turn import Turn
 
 # commands
@@ -80,15 +81,15 @@ def assign(turn: Turn, command: Assign) -> Grant:
     elif _headroom(turn, cell):
         return regrant(turn, held, cell)
     elif held.counts.units > 0:
-        raise RelayConnectionHeadroomExhausted(cell_id=cell.cell_id)
+        raise RelayConnectionHeadroomExhausted(**standing_of(turn, cell.cell_id))
     else:
         reason = "headroom"
     turn.settle()  # the original has committed the preference before it places
     if reason == "headroom" and cell.admission != "general":
-        raise RelayConnectionHeadroomExhausted(cell_id=cell.cell_id)
+        raise RelayConnectionHeadroomExhausted(**standing_of(turn, cell.cell_id))
     if reason == "dead_cell" and cell.limited:
         # Only a committed fence proves that a limited cell's sockets are gone.
-        raise RelayCapacityExhausted(cell_id=cell.cell_id)
+        raise RelayCapacityExhausted(**standing_of(turn, cell.cell_id))
     return _place(turn, host, held, reason, wanted)
 
 
@@ -106,9 +107,9 @@ def rebalance_dormant(turn: Turn, command: RebalanceDormant) -> Grant:
         or target.admission != "general"
         or not live(turn.runtime(target.cell_id), turn.now, turn.policy)
     ):
-        raise TargetCellUnavailable(cell_id=command.target_cell_id)
+        raise TargetCellUnavailable(**standing_of(turn, command.target_cell_id))
     if not _headroom(turn, target):
-        raise RelayConnectionHeadroomExhausted(cell_id=target.cell_id)
+        raise RelayConnectionHeadroomExhausted(**standing_of(turn, target.cell_id))
     load, runtime = turn.load(target.cell_id), turn.runtime(target.cell_id)
     seen = candidate(target, load, runtime, turn.policy)
     return move(turn, host, held, target, "rebalanced", target.region, (seen,))
@@ -144,7 +145,8 @@ def _place(
     found = candidates(turn)
     chosen = least_loaded(found, wanted)
     if chosen is None:
-        raise RelayCapacityExhausted(region=wanted)
+        home = standing_of(turn, held.cell_id) if held else {}
+        raise RelayCapacityExhausted(region=wanted, **home, **standings(turn))
     target = turn.require_cell(chosen.candidate.cell_id)
     seen = tuple([it.candidate for it in found])
     return move(turn, host, held, target, reason, wanted, seen)
