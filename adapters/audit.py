@@ -91,7 +91,7 @@ def take_snapshot(
     replay, reader, head = Replay(), EventReader(mapper), EMPTY_HEAD
     for page in checked_pages(log, until):
         for entry in page:
-            event = reader.read(entry.topic, entry.state.encode())
+            event = reader.read_entry(entry)
             replay.take(event, entry.version, entry.position)
         head = head_of(page[-1])
         tell(head.position)

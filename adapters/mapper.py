@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from eventsourcing.persistence import JSONTranscoder, Mapper, Notification, StoredEvent
+from pydantic import ValidationError
 
 from adapters.entry import Entry, Meta
 from domain.events import Event
@@ -16,18 +17,47 @@ from domain.relay.decide import EVENTS
 
 
 class UnreadableEvent(Exception):
-    """A stored event that this code cannot read: it must not be skipped."""
+    """A stored event that this code cannot read: it must not be skipped.
+
+    Whoever knows where it stands says so with `at`.
+    """
 
     def __init__(self, topic: str, version: int | None, reason: str) -> None:
-        super().__init__(f"{topic} version {version}: {reason}")
+        super().__init__(topic, version, reason)
         self.topic = topic
         self.version = version
+        """Of the event's stored form."""
+        self.reason = reason
+        self.position: int | None = None
+        self.stream: str | None = None
+        self.stream_version: int | None = None
+
+    def at(self, position: int | None, stream: str, stream_version: int) -> "UnreadableEvent":
+        """The same error, with the event's place in the log and in its stream."""
+        self.position, self.stream, self.stream_version = position, stream, stream_version
+        return self
+
+    @property
+    def what(self) -> str:
+        """What cannot be read, where it stands, why, and what to do; without anybody's id."""
+        place = "" if self.position is None else f" at position {self.position}"
+        return (
+            f"{self.topic}{place}, stored in version {self.version}: {self.reason}. "
+            "Nothing was changed. Deploy the newer code; if there is none, "
+            "`tenure log verify` tells whether the log was altered"
+        )
+
+    def __str__(self) -> str:
+        stream = f"version {self.stream_version} of {self.stream}: " if self.stream else ""
+        return stream + self.what
 
 
 @dataclass(frozen=True)
 class ChainedEvent(StoredEvent):
-    """A stored event with the time it was recorded (epoch microseconds) and its chain value."""
+    """A stored event with its position, its time (epoch microseconds) and its chain value."""
 
+    id: int
+    """Its position, by the name that the library has for it in a line of the log."""
     recorded_at: int
     chain: bytes
 
@@ -70,34 +100,52 @@ class EventMapper(Mapper[str]):
         )
 
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
-        event, meta = self.read_state(stored_event.topic, stored_event.state)
+        place = (str(stored_event.originator_id), stored_event.originator_version)
+        position = getattr(stored_event, "id", None)
+        try:
+            event, meta = self.read_state(stored_event.topic, stored_event.state)
+        except UnreadableEvent as error:
+            raise error.at(position, *place) from None
         return Recorded(
-            str(stored_event.originator_id),
-            stored_event.originator_version,
+            *place,
             event,
             meta,
-            getattr(stored_event, "id", None),
+            position,
             getattr(stored_event, "recorded_at", None),
             getattr(stored_event, "chain", None),
         )
 
     def read(self, entry: Entry) -> Event:
-        """The event of a line of the log, brought up to the newest version."""
-        return self.read_state(entry.topic, entry.state)[0]
+        """The event of a line of the log, in its newest version. Raises `UnreadableEvent`."""
+        try:
+            return self.read_state(entry.topic, entry.state)[0]
+        except UnreadableEvent as error:
+            raise error.at(entry.position, entry.stream, entry.version) from None
 
     def read_state(self, topic: str, state: str | bytes) -> tuple[Event, Meta]:
         """Parse a stored state. Raises `UnreadableEvent`."""
-        stored = orjson.loads(state)
-        version, fields = stored["v"], stored["event"]
+        version: int | None = None
+        try:
+            stored = orjson.loads(state)
+            version, meta = int(stored["v"]), Meta(**stored["meta"])
+            return self._event(topic, version, stored["event"]), meta
+        except ValidationError as error:
+            fields = {str(it["loc"][0]) for it in error.errors(include_input=False) if it["loc"]}
+            reason = f"not of this form, see {', '.join(sorted(fields)) or 'all of it'}"
+            raise UnreadableEvent(topic, version, reason) from None
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"not of this form ({type(error).__name__})"
+            raise UnreadableEvent(topic, version, reason) from None
+
+    def _event(self, topic: str, version: int, fields: dict[str, Any]) -> Event:
         event_type = self.types.get(topic)
         if event_type is None:
             raise UnreadableEvent(topic, version, "no such event is known")
         if version > event_type.version:
             raise UnreadableEvent(topic, version, f"only known up to {event_type.version}")
-        while version < event_type.version:
-            fields = event_type.upcasters[version](fields)
-            version += 1
-        return event_type.model_validate(fields), Meta(**stored["meta"])
+        for known in range(version, event_type.version):
+            fields = event_type.upcasters[known](fields)
+        return event_type.model_validate(fields)
 
 
 def write_meta(meta: Meta) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from types import new_class
 from typing import Any, ClassVar, TypeAlias
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from adapters.mapper import EventMapper
+from adapters.entry import Entry
+from adapters.mapper import EventMapper, UnreadableEvent
 from domain.events import Event
 from domain.relay.placement import HostPlaced
 
@@ -55,6 +56,16 @@ class EventReader:
         if way is not None and state.startswith(way[0]) and state.endswith(_END):
             start = state.find(_EVENT)
             if start > 0:
-                event: Event = way[1](state[start + len(_EVENT) - 1 : -1])
+                try:
+                    event: Event = way[1](state[start + len(_EVENT) - 1 : -1])
+                except ValidationError:
+                    return self._mapper.read_state(topic, state)[0]  # it says what is wrong
                 return event
         return self._mapper.read_state(topic, state)[0]
+
+    def read_entry(self, entry: Entry) -> Event:
+        """The event of a line of the log. Raises `UnreadableEvent`."""
+        try:
+            return self.read(entry.topic, entry.state.encode())
+        except UnreadableEvent as error:
+            raise error.at(entry.position, entry.stream, entry.version) from None

@@ -44,5 +44,5 @@ async def checks(service: Service) -> list[Check]:
 def _writer(service: Service) -> Check:
     unreadable = service.writer.unreadable
     if unreadable is not None:
-        return Check("writer", False, f"cannot read {unreadable.topic} {unreadable.version}")
+        return Check("writer", False, f"cannot read {unreadable.what}")
     return Check("writer", service.writer.alive, "runs" if service.writer.alive else "ended")

@@ -46,7 +46,16 @@ class Recovery:
         except UnreadableEvent as error:
             self.unreadable = error
             self._scribe.forget()
-            log.critical("the log holds an event this code cannot read: %s", error.topic)
+            log.critical(
+                "the log holds an event this code cannot read: %s",
+                error.what,
+                extra={
+                    "position": error.position,
+                    "stream": error.stream,
+                    "version": error.stream_version,
+                    "topic": error.topic,
+                },
+            )
             return [Unavailable("the log cannot be read")] * len(requests)
         except Unavailable as error:
             return [error] * len(requests)

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from adapters.mapper import EventMapper
+from adapters.mapper import EventMapper, UnreadableEvent
 from adapters.postgres.rows import statements as row_statements
 from adapters.postgres.store import connect
 from adapters.reading import FOLDING_VIEWS, EventReader
@@ -35,6 +35,7 @@ _PAGE = """
 SELECT position, version, topic, state FROM log
 WHERE position > %s AND position <= %s ORDER BY position LIMIT %s
 """
+_STREAM = "SELECT stream FROM log WHERE position = %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,17 @@ class Pass:
         rows, read, fold = Rows(), self._events.read, self._folder.fold
         with uncollected():
             for at, version, topic, state in entries:
-                fold(read(topic, state), version, at, rows)
+                try:
+                    event = read(topic, state)
+                except UnreadableEvent as error:
+                    raise error.at(at, self._stream_at(at), version) from None
+                fold(event, version, at, rows)
         return Page(position, rows)
+
+    def _stream_at(self, position: int) -> str:
+        row = self._connection.execute(_STREAM, [position]).fetchone()
+        assert row is not None
+        return str(row[0])
 
 
 @contextmanager

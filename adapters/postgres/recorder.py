@@ -225,6 +225,7 @@ def chained_event(entry: Entry) -> ChainedEvent:
         entry.version,
         entry.topic,
         entry.state.encode(),
+        entry.position,
         entry.recorded_at,
         entry.chain,
     )
