@@ -18,6 +18,9 @@ Tell = Callable[[int], None]
 class Log(Protocol):
     """What an auditor needs of a log."""
 
+    def before_first(self) -> Entry | None:
+        """An entry below position 1, where none can be written."""
+
     def read(self, after: int, limit: int) -> list[Entry]: ...
 
 
@@ -27,6 +30,21 @@ class BrokenChain(Exception):
     def __init__(self, position: int) -> None:
         super().__init__(f"the chain is broken at position {position}")
         self.position = position
+
+
+class ForgedEntry(BrokenChain):
+    """An entry stands before the first position, outside of the chain, yet in a stream."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry.position)
+        self.entry = entry
+
+    def __str__(self) -> str:
+        entry = self.entry
+        return (
+            f"position {entry.position} is before the beginning of the log: "
+            f"version {entry.version} of {entry.stream} was forged"
+        )
 
 
 class HeadNotFound(Exception):
@@ -46,6 +64,9 @@ def checked_pages(log: Log, until: int | None = None) -> Iterator[list[Entry]]:
 
     Without `until` it goes to the end of the log.
     """
+    forged = log.before_first()
+    if forged is not None:
+        raise ForgedEntry(forged)
     head = EMPTY_HEAD
     while until is None or head.position < until:
         limit = PAGE_ENTRIES if until is None else min(PAGE_ENTRIES, until - head.position)

@@ -82,6 +82,9 @@ class MemoryStore:
         last = self.entries[-1]
         return Head(last.position, last.chain, last.recorded_at)
 
+    def before_first(self) -> Entry | None:
+        return None
+
     def read(self, after: int, limit: int) -> list[Entry]:
         return self.entries[after : after + limit]
 

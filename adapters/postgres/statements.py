@@ -26,6 +26,7 @@ FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::
 NOTIFY = f"SELECT pg_notify('{CHANNEL}', %s::text)"
 
 AFTER = f"SELECT {ENTRY_COLUMNS} FROM log WHERE position > %s ORDER BY position LIMIT %s"
+BEFORE_FIRST = f"SELECT {ENTRY_COLUMNS} FROM log WHERE position < 1 ORDER BY position LIMIT 1"
 LAST = f"SELECT {ENTRY_COLUMNS} FROM log ORDER BY position DESC LIMIT 1"
 CHAIN_AT = "SELECT chain FROM log WHERE position = %s"
 CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"

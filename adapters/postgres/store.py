@@ -103,6 +103,11 @@ class PostgresStore:
         row = self._reading().execute(statements.LAST).fetchone()
         return EMPTY_HEAD if row is None else Head(row[0], row[6], row[5])
 
+    def before_first(self) -> Entry | None:
+        """An entry below position 1: forged before a constraint forbade it, or in spite of it."""
+        row = self._reading().execute(statements.BEFORE_FIRST).fetchone()
+        return None if row is None else Entry(*row)
+
     def read(self, after: int, limit: int) -> list[Entry]:
         rows = self._reading().execute(statements.AFTER, [after, limit], prepare=True).fetchall()
         return [Entry(*row) for row in rows]

@@ -13,6 +13,7 @@ from eventsourcing.persistence import Notification
 from adapters.audit import BrokenChain, HeadNotFound, WrittenHead, check_log
 from adapters.entry import Head
 from adapters.mapper import ChainedNotification
+from adapters.postgres.check_snapshots import SnapshotPlace, checked_snapshots
 from adapters.postgres.recorder import PostgresRecorder
 from adapters.postgres.store import PostgresStore
 from app.cli.database import (
@@ -58,7 +59,7 @@ def verify(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute the chain from the first entry on; name the first bad position if there is one."""
+    """Recompute the chain and fold every snapshot anew; name what is not as it should be."""
     with database(database_url, data_dir) as dsn:
         expected = None if written is None else _written(written)
         store = PostgresStore(dsn)
@@ -66,17 +67,39 @@ def verify(
             with progress_bar() as bar:
                 task = bar.add_task("verifying", total=store.head().position, rate="")
                 found = check_log(store, expected, lambda at: bar.update(task, completed=at))
-        except BrokenChain as error:
+        except (BrokenChain, HeadNotFound) as error:
             if as_json:
-                say_json({"intact": False, "first_bad_position": error.position})
-            raise Failed(str(error)) from error
-        except HeadNotFound as error:
-            if as_json:
-                say_json({"intact": False, "first_bad_position": None})
+                position = error.position if isinstance(error, BrokenChain) else None
+                say_json({"intact": False, "first_bad_position": position})
             raise Failed(str(error)) from error
         finally:
             store.close()
-    _show_head(found, as_json, intact=True)
+        checked, different = _check_snapshots(dsn)
+        if as_json:
+            told = {**checked, "different": [it._asdict() for it in different]}
+            _show_head(found, as_json, intact=not different, snapshots=told)
+        elif not different:
+            _show_head(found, as_json)
+            say(f"{checked['equal']} snapshots equal the log")
+            if checked["of_other_code"]:
+                say(f"{checked['of_other_code']} snapshots of other code were skipped: never used")
+        if different:
+            named = "; ".join(f"{it.stream} at version {it.version}" for it in different)
+            raise Failed(f"snapshots differ from the log, which is intact: {named}")
+
+
+def _check_snapshots(dsn: str) -> tuple[dict[str, int], list[SnapshotPlace]]:
+    """How many are fine or cannot be judged, and those that are not what the log folds to."""
+    counts, different = {"equal": 0, "of_other_code": 0}, []
+    with progress_bar() as bar:
+        task = bar.add_task("folding snapshots", total=None, rate="")
+        for place, verdict in checked_snapshots(dsn):
+            if verdict == "different":
+                different.append(place)
+            else:
+                counts[verdict] += 1
+            bar.advance(task)
+    return counts, different
 
 
 @log.command()
