@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, on standard error, without values of anyone's data.
+"""Log lines on standard error, without values of anyone's data: for programs one JSON object each.
 
 Of an exception a line has the type and where it happened, not its message: a database quotes rows.
 """
@@ -7,7 +7,7 @@ import logging
 import sys
 import traceback
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import orjson
 import structlog
@@ -15,25 +15,32 @@ from structlog.typing import EventDict, Processor
 
 FRAMES_MAX = 20
 
+LogFormat: TypeAlias = Literal["auto", "json", "console"]
 
-def configure(level: str) -> None:
-    """Send all log lines of the process, ours and the libraries', through one JSON renderer."""
+
+def configure(level: str, log_format: LogFormat) -> None:
+    """Send all log lines of the process, ours and the libraries', through one renderer.
+
+    `auto` writes for people if standard error is a terminal, and JSON if it is not.
+    """
+    terminal = sys.stderr.isatty()
+    for_people = log_format == "console" or (log_format == "auto" and terminal)
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.TimeStamper(fmt="%H:%M:%SZ" if for_people else "iso", utc=True),
         structlog.stdlib.ExtraAdder(),
         _where_it_happened,
         _without_colours,
     ]
+    renderer: Processor = structlog.processors.JSONRenderer(serializer=_render)
+    if for_people:
+        renderer = structlog.dev.ConsoleRenderer(colors=terminal)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(serializer=_render),
-            ],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
     root = logging.getLogger()

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.logs import LogFormat
 from domain.limits import COHORT_PERCENT_MAX, HEARTBEAT_TTL_MS
 from domain.relay.policy import Policy
 
@@ -28,6 +29,8 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", min_length=1, max_length=253)
     port: int = Field(default=8_420, ge=0, le=65_535)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: LogFormat = "auto"
+    """JSON lines or lines for people; `auto` asks whether standard error is a terminal."""
     body_bytes_max: int = Field(default=64 * KIB, ge=KIB, le=16 * KIB * KIB)
     inventory_body_bytes_max: int = Field(default=512 * KIB, ge=KIB, le=16 * KIB * KIB)
     renewals_body_bytes_max: int = Field(default=KIB * KIB, ge=KIB, le=16 * KIB * KIB)

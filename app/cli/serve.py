@@ -1,6 +1,8 @@
 """`tenure serve`: run the service until it is told to end."""
 
+import shlex
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +25,8 @@ from app.settings import Settings
 
 GRACEFUL_SECONDS_MAX = 5
 CONNECTIONS_WAITING_MAX = 2_048
+PROGRAM = ".venv/bin/tenure"
+RECORDED_RUN = "tests/vectors/relay/dir-10-headroom.jsonl"
 
 
 def clock_of(settings: Settings) -> Clock:
@@ -60,10 +64,30 @@ class Announced(uvicorn.Server):
             )
             typer.echo(f"operator token: {path}{' (new)' if is_new else ''}")
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        typer.echo(f"documentation:  http://{host}:{self._port()}/docs")
+        documentation = f"http://{host}:{self._port()}/docs"
+        typer.echo(f"documentation:  {documentation}")
+        if sys.stdout.isatty():
+            typer.echo(next_steps(settings, documentation))
 
     def _port(self) -> int:
         return int(self.servers[0].sockets[0].getsockname()[1])
+
+
+def next_steps(settings: Settings, documentation: str) -> str:
+    """What somebody who started the service for the first time may try."""
+    where = ""
+    if settings.data_dir != Settings.model_fields["data_dir"].default:
+        where = f" --data-dir {shlex.quote(str(settings.data_dir))}"
+    if settings.database_url is not None:
+        where += f" --url {documentation.removesuffix('/docs')}"  # the database's has a password
+    steps = {
+        f"{PROGRAM} replay {RECORDED_RUN}": "replay a recorded run",
+        f"{PROGRAM} cells{where}": "list the cells",
+        documentation: "read about every request",
+    }
+    width = max(map(len, steps))
+    lines = [f"  {step:<{width}}  {why}" for step, why in steps.items()]
+    return "\n".join(["ready; try next, in a second terminal:", *lines])
 
 
 def server_of(service: Service) -> Announced:
@@ -97,6 +121,7 @@ def serve(
     clock: Annotated[str | None, typer.Option(help="system, or virtual for trials.")] = None,
     sweeps: Annotated[bool | None, typer.Option(help="Sweep at intervals.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="auto, json or console.")] = None,
 ) -> None:
     """Run the HTTP service. Options win over TENURE_… variables."""
     options: dict[str, Any] = {
@@ -107,9 +132,10 @@ def serve(
         "clock": clock,
         "sweeps": sweeps,
         "log_level": log_level,
+        "log_format": log_format,
     }
     settings = _settings({name: it for name, it in options.items() if it is not None})
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, settings.log_format)
     service = build(settings, clock=clock_of(settings), ids=RandomIds())
     server = server_of(service)
     collect_rarely()
