@@ -68,11 +68,13 @@ class WorkingSet:
                 self._evolve_host(event, entry.version)
                 for shift in event.shifts:
                     self.facts.loads[shift.cell_id] = Load(*shift[2:])
+                    self.facts.changed_cells.add(shift.cell_id)
             else:
                 self._versions[entry.stream] = entry.version
                 if isinstance(event, CellEvent):
                     cell = self.facts.cells.get(event.cell_id)
                     self.facts.cells[event.cell_id] = evolve_cell(cell, event)
+                    self.facts.changed_cells.add(event.cell_id)
                 else:
                     self.facts.selector["general"] = 0
 
@@ -81,7 +83,9 @@ class WorkingSet:
         if opened.turn != self.turn + 1:
             self.facts.liveness.clear()
         self.turn = opened.turn
-        self.facts.runtimes = opened.runtimes
+        known, self.facts.runtimes = self.facts.runtimes, opened.runtimes
+        told = opened.runtimes.items()
+        self.facts.changed_cells.update(key for key, it in told if known.get(key) is not it)
         # Streams may have been read before the lock was held: what came between is in the entries.
         self.see(opened.seen, wanted)
         self.catch_up(opened.entries)

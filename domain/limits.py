@@ -34,6 +34,8 @@ REGION_PREFERENCE_RETENTION_MS = 30 * 86_400_000
 CELLS_MAX = 128
 CELL_CAPACITY_UNITS_MAX = 100_000
 COHORT_PERCENT_MAX = 100
+CANDIDATES_TOLD_MAX = 4
+"""How many of the cells that could have taken a host its placement tells: the chosen one first."""
 
 # Relay: work in one turn of the writer
 SWEEP_HOSTS_MAX = max(CONNECTION_HARD_CAPS)

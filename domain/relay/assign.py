@@ -21,11 +21,11 @@ from domain.refusals import (
     TargetMatchesSource,
 )
 from domain.relay.assignment import Assignment
-from domain.relay.candidates import candidate, candidates, least_loaded
 from domain.relay.cell import Cell
 from domain.relay.command import HostCommand
 from domain.relay.headroom import has_headroom, live
 from domain.relay.placement import Grant, PlacementReason, grant_of, move, regrant
+from domain.relay.ranking import Choice, candidate, ranking_of
 from domain.relay.standing import standing_of, standings
 from domain.relay.turn import Turn
 
@@ -112,7 +112,7 @@ def rebalance_dormant(turn: Turn, command: RebalanceDormant) -> Grant:
         raise RelayConnectionHeadroomExhausted(**standing_of(turn, target.cell_id))
     load, runtime = turn.load(target.cell_id), turn.runtime(target.cell_id)
     seen = candidate(target, load, runtime, turn.policy)
-    return move(turn, host, held, target, "rebalanced", target.region, (seen,))
+    return move(turn, host, held, target, "rebalanced", target.region, Choice((seen,), 0))
 
 
 def _prefer(turn: Turn, command: Assign) -> None:
@@ -142,11 +142,9 @@ def _stranded(turn: Turn, held: Assignment, cell: Cell) -> bool:
 def _place(
     turn: Turn, host: HostId, held: Assignment | None, reason: PlacementReason, wanted: Region
 ) -> Grant:
-    found = candidates(turn)
-    chosen = least_loaded(found, wanted)
-    if chosen is None:
+    choice = ranking_of(turn).choose(turn, wanted)
+    if choice is None:
         home = standing_of(turn, held.cell_id) if held else {}
         raise RelayCapacityExhausted(region=wanted, **home, **standings(turn))
-    target = turn.require_cell(chosen.candidate.cell_id)
-    seen = tuple([it.candidate for it in found])
-    return move(turn, host, held, target, reason, wanted, seen)
+    target = turn.require_cell(choice.candidates[0].cell_id)
+    return move(turn, host, held, target, reason, wanted, choice)

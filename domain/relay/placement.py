@@ -1,14 +1,16 @@
 """Putting a host on a cell: the events of placement and sticky grants (contract 1.2)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from domain.events import Upcaster
 from domain.ids import HostId, pending_control_id
-from domain.limits import ACTIVITY_LEASE_MS, Region
+from domain.limits import ACTIVITY_LEASE_MS, CANDIDATES_TOLD_MAX, Region
 from domain.relay.assignment import Assignment, Connection, Counts, HeldEvent, Lease, Opened
-from domain.relay.candidates import Candidate
 from domain.relay.cell import Cell
 from domain.relay.ledger import Ledger
+from domain.relay.ranking import Choice
 from domain.relay.runtime import Deadline
 from domain.relay.turn import Turn
 
@@ -20,16 +22,36 @@ PlacementReason: TypeAlias = Literal[
 # events
 
 
+def _tell_few_candidates(fields: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 listed every cell that could have taken the host, in no order."""
+
+    def rank(it: list[Any]) -> tuple[bool, float, str]:
+        cell_id, reserved_units, observed_requests, capacity_units = it
+        share = (reserved_units + observed_requests) / capacity_units
+        return cell_id != fields["cell_id"], share, cell_id
+
+    told = sorted(fields["candidates"], key=rank)
+    few = told[:CANDIDATES_TOLD_MAX]
+    return {**fields, "candidates": few, "more_candidates": len(told) - len(few)}
+
+
 class HostPlaced(HeldEvent):
     """A host got a place on a cell, at a new epoch."""
 
     topic: ClassVar[str] = "host.placed"
+    version: ClassVar[int] = 2
+    upcasters: ClassVar[Mapping[int, Upcaster]] = {1: _tell_few_candidates}
 
     reason: PlacementReason
     previous_cell_id: str | None
     region: Region
     candidates: tuple[tuple[str, int, int, int], ...]
-    """Each a `Candidate`: cell, reserved units, observed requests, capacity units."""
+    """Each a `Candidate`: cell, reserved units, observed requests, capacity units.
+
+    The chosen cell and the least loaded of the others, at most `CANDIDATES_TOLD_MAX`.
+    """
+    more_candidates: int
+    """How many more cells could have taken the host."""
     activity_id: str
     lease: Lease
     dropped_activity_ids: tuple[str, ...] = ()
@@ -118,7 +140,7 @@ def move(
     target: Cell,
     reason: PlacementReason,
     wanted: Region,
-    candidates: tuple[Candidate, ...],
+    choice: Choice,
 ) -> Grant:
     """Record the placement: units, epoch, pending control, connections."""
     epoch, lease_expires_at = 1, turn.now + ACTIVITY_LEASE_MS
@@ -157,7 +179,8 @@ def move(
             reason=reason,
             previous_cell_id=held.cell_id if held else None,
             region=wanted,
-            candidates=candidates,
+            candidates=choice.candidates,
+            more_candidates=choice.more,
             activity_id=activity_id,
             lease=lease,
             dropped_activity_ids=dropped,

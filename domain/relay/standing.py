@@ -1,6 +1,6 @@
 """Whether a cell takes a host now, and if not, why and since when (contract 2.1, 4.7).
 
-Told to people and in refusals. A placement asks `candidates`, which agrees with it:
+Told to people and in refusals. A placement asks `ranking`, which agrees with it:
 `tests/domain/relay/test_standing.py`.
 """
 

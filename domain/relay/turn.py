@@ -56,6 +56,8 @@ class Facts:
     """None for a host that is known to have no volatile row."""
     selector: dict[str, int] = field(default_factory=dict)
     """The admission selector's generation under "general"; empty until it was opened."""
+    changed_cells: set[str] = field(default_factory=set, compare=False)
+    """Cells that are not any more, hold or report as when `ranking` last looked."""
 
     def adopt(self, after: "Facts") -> None:
         """Take over the states that a decision left behind."""
@@ -65,6 +67,7 @@ class Facts:
         self.assignments.update(after.assignments)
         self.liveness.update(after.liveness)
         self.selector.update(after.selector)
+        self.changed_cells.update(after.cells, after.loads, after.runtimes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,8 @@ class ReadSet:
 
     policy: Policy
     facts: Facts
-    judgements: dict[str, Any] = field(default_factory=dict)
-    """Which cells are eligible and why, remembered by `candidates` for as long as facts last."""
+    remembered: dict[str, Any] = field(default_factory=dict)
+    """What rules remember between decisions, for speed alone, for as long as facts last."""
 
 
 @dataclass(slots=True)
@@ -99,9 +102,9 @@ class Turn:
         "after",
         "events",
         "found",
-        "judgements",
         "now",
         "policy",
+        "remembered",
         "touches",
     )
 
@@ -116,7 +119,7 @@ class Turn:
         self._evolve = evolve
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
         self._settled = (0, 0)
-        self.judgements = read_set.judgements
+        self.remembered = read_set.remembered
         self.policy = read_set.policy
         self.now = now
         self.found = found
@@ -136,6 +139,11 @@ class Turn:
     def loads(self) -> dict[str, Load]:
         """The loads of all cells that have any, by cell."""
         return {**self._base.loads, **self.after.loads} if self.after.loads else self._base.loads
+
+    @property
+    def changed_cells(self) -> set[str]:
+        """The cells that changed since this was last emptied."""
+        return self._base.changed_cells
 
     def runtimes(self) -> dict[str, CellRuntime]:
         """What all cells that reported last said, by cell."""

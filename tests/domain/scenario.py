@@ -97,6 +97,7 @@ class Scenario:
         """Let more be true."""
         for happened in history:
             fold(self.facts, happened)
+        self.facts.changed_cells.update(self.facts.cells)
         return self
 
     def after(self, *commands: Command, at: int, found: Sequence[HostId] = ()) -> "Scenario":

@@ -55,6 +55,7 @@ EVENTS: tuple[Event, ...] = (
         previous_cell_id="cell-b",
         region="asia-east2",
         candidates=(("cell-a", 3, 1, 10), ("cell-c", 4, 0, 8)),
+        more_candidates=2,
         activity_id="control-pending:2",
         lease=CONTROL,
         dropped_activity_ids=("control-pending:1",),

@@ -10,6 +10,7 @@ from adapters.entry import Meta
 from adapters.mapper import EventMapper, Recorded, UnreadableEvent, write_meta, write_state
 from domain.events import Event
 from domain.relay.decide import EVENTS as EVENT_TYPES
+from domain.relay.placement import HostPlaced
 from tests.golden.samples import EVENTS, FOLDER, META, sample_path, stored, write_missing
 
 PATHS = sorted(FOLDER.glob("*.json"))
@@ -74,7 +75,10 @@ def changed(event: Event, **fields: Any) -> bytes:
 def test_an_unknown_topic_is_an_error() -> None:
     with pytest.raises(UnreadableEvent, match="no such event is known") as unreadable:
         MAPPER.read_state("host.vanished", stored(EVENTS[0]))
-    assert (unreadable.value.topic, unreadable.value.version) == ("host.vanished", 1)
+    assert (unreadable.value.topic, unreadable.value.version) == (
+        "host.vanished",
+        EVENTS[0].version,
+    )
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda it: it.topic)
@@ -95,6 +99,24 @@ def test_a_field_that_is_missing_or_new_without_a_version_is_an_error(event: Eve
 
 
 # versions
+
+
+def test_a_placement_of_version_1_tells_its_best_candidates_as_one_of_today_does() -> None:
+    """It listed all of them, in no order."""
+    old = orjson.loads((FOLDER / "host.placed.v1.json").read_text())
+    old["event"]["cell_id"] = "chosen"
+    old["event"]["candidates"] = [
+        ["full", 9, 0, 10],
+        ["third", 2, 1, 10],
+        ["first", 1, 0, 10],
+        ["chosen", 5, 0, 10],
+        ["also-first", 0, 1, 10],
+        ["fuller", 10, 0, 10],
+    ]
+    event, _ = MAPPER.read_state("host.placed", orjson.dumps(old))
+    assert isinstance(event, HostPlaced)
+    assert [it[0] for it in event.candidates] == ["chosen", "also-first", "first", "third"]
+    assert event.more_candidates == 2
 
 
 class ParcelSent(Event):

@@ -181,6 +181,7 @@ def settled(
         previous_cell_id=None,
         region=DEFAULT_REGION,
         candidates=(),
+        more_candidates=0,
         activity_id=pending[0],
         lease=pending[1],
         connection=connection,

@@ -80,6 +80,7 @@ def owed_twice(second_epoch: int = 1) -> Scenario:
         previous_cell_id=None,
         region="us-central1",
         candidates=(),
+        more_candidates=0,
         activity_id=PENDING,
         lease=Lease("control", "a", 1),
         connection=Opened(1, 150),

@@ -43,6 +43,7 @@ def test_a_placement_tells_all_it_saw_and_did() -> None:
                 previous_cell_id=None,
                 region="us-central1",
                 candidates=(("a", 0, 0, 4), ("b", 0, 1, 8)),
+                more_candidates=0,
                 activity_id=PENDING,
                 lease=Lease("control", "a", 1),
             )
@@ -64,13 +65,49 @@ def test_a_tie_goes_to_the_lower_id_and_then_to_the_less_loaded() -> None:
     )
 
 
+def test_a_placement_tells_the_chosen_cell_and_the_three_next_in_load_whatever_their_region() -> (
+    None
+):
+    (
+        given(
+            cell("far-full", capacity=1, region="asia-east2"),
+            cell("far", region="asia-east2"),
+            *(cell(cell_id) for cell_id in "abcd"),
+        )
+        .after(Assign(OTHER, "asia-east2"), at=100)
+        .when(Assign(HOST), at=100)
+        .then(
+            like(
+                HostPlaced,
+                cell_id="a",
+                candidates=(("a", 0, 0, 10), ("b", 0, 0, 10), ("c", 0, 0, 10), ("d", 0, 0, 10)),
+                more_candidates=2,
+            )
+        )
+        .when(Assign(THIRD, "asia-east2"), at=100)
+        .then(
+            like(
+                HostPlaced,
+                cell_id="far-full",
+                candidates=(
+                    ("far-full", 0, 0, 1),
+                    ("b", 0, 0, 10),
+                    ("c", 0, 0, 10),
+                    ("d", 0, 0, 10),
+                ),
+                more_candidates=2,
+            )
+        )
+    )
+
+
 def test_load_is_a_share_of_the_capacity() -> None:
     (
         given(cell("a", capacity=2), cell("b", capacity=100))
         .after(Assign(HOST), at=100)
         .after(Assign(OTHER), at=100)
         .when(Assign(THIRD), at=100)
-        .then(like(HostPlaced, cell_id="b", candidates=(("a", 1, 0, 2), ("b", 1, 0, 100))))
+        .then(like(HostPlaced, cell_id="b", candidates=(("b", 1, 0, 100), ("a", 1, 0, 2))))
     )
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from domain.relay.candidates import candidates
 from domain.relay.cell import Admission, Cell
 from domain.relay.decide import evolve_assignment
 from domain.relay.policy import Policy
+from domain.relay.ranking import Ranking
 from domain.relay.runtime import SILENT, CellRuntime, Heartbeat, Telemetry
 from domain.relay.standing import Standing, Word, standing
 from domain.relay.turn import NO_LOAD, Facts, Load, ReadSet, Turn
@@ -85,4 +85,4 @@ def test_exactly_the_open_cells_are_candidates(
     facts = Facts({"a": cell}, {"a": load}, {"a": runtime})
     turn = Turn(ReadSet(policy, facts), NOW, evolve_assignment)
     word: Word = standing(cell, load, runtime, NOW, policy).word
-    assert [it.candidate.cell_id for it in candidates(turn)] == ["a"] * (word == "open")
+    assert (Ranking().choose(turn, cell.region) is not None) == (word == "open")
