@@ -11,9 +11,10 @@ import psycopg
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from adapters.entry import EMPTY_HEAD, Entry, Head
+from adapters.entry import EMPTY_HEAD, Head
 from adapters.ports import Result, Unavailable
-from adapters.postgres import statements, store, tokens
+from adapters.postgres import log_pages, statements, store, tokens
+from adapters.postgres.log_pages import Page
 from adapters.postgres.server import DURABILITY_SETTINGS
 from adapters.postgres.tokens import Token
 from domain.ids import HostId
@@ -115,16 +116,12 @@ class Reads:
         rows = await self._all(statements.LAST, [])
         return Head(rows[0][0], rows[0][6], rows[0][5]) if rows else EMPTY_HEAD
 
-    async def entries(
+    async def page(
         self, after: int, limit: int, stream: str | None = None, topic: str | None = None
-    ) -> list[Entry]:
-        """Entries after a position, in order, of one stream or topic if wanted."""
-        wanted = {"after": after, "limit": limit, "stream": stream, "topic": topic}
-        query = _ENTRIES.format(
-            stream="" if stream is None else "AND stream = %(stream)s",
-            topic="" if topic is None else "AND topic = %(topic)s",
-        )
-        return [Entry(*row) for row in await self._all(query, wanted)]
+    ) -> Page:
+        """Entries after a position, of one stream or topic if wanted; it need not be full."""
+        found = await self._all(*log_pages.look(after, limit, stream, topic))
+        return log_pages.page(after, limit, found)
 
     # idempotency
 
@@ -250,10 +247,6 @@ _LEASE_CELL = """
 SELECT cell_id FROM activity_leases
 WHERE user_id = %s AND relay_host_id = %s AND activity_id = %s
 """
-_ENTRIES = (
-    f"SELECT {statements.ENTRY_COLUMNS} FROM log "
-    "WHERE position > %(after)s {stream} {topic} ORDER BY position LIMIT %(limit)s"
-)
 _DURABILITY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 _KEEP_RESULT = """
 INSERT INTO command_results (key, fingerprint, answer, position, stored_at)

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.entry import Entry
+from adapters.postgres.log_pages import LOOKED_AT_ENTRIES_MAX, Page
 from app.http import access, events, problems
 from app.http.commands import service_of
 from app.http.document import Answer, Described, operation
@@ -29,6 +29,10 @@ STREAM_LENGTH_MAX = 1_024
 TOPIC_LENGTH_MAX = 128
 CURSOR_LENGTH_MAX = 64
 CURSOR_PREFIX = "after:"
+PAGE_TOLD = (
+    f"The page. One of a topic comes after at most {LOOKED_AT_ENTRIES_MAX} entries were looked at: "
+    "it may hold fewer than `limit`, even none, while `next` moved on past them."
+)
 FOREVER = "private, max-age=31536000, immutable"
 
 After = Annotated[
@@ -61,7 +65,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Entries in order, and the cursor of what follows."""
+    """Entries in order, and the cursor of what follows. All is read when `next` stays the same."""
 
     entries: list[LogEntry]
     next: str
@@ -150,11 +154,11 @@ HEAD = {name: ENTRY[name] for name in ("position", "chain", "recorded_at")}
     **operation(
         Described(
             "ReadLog",
-            "A page of the log; a full page never changes",
+            "A page of the log; one short of the head never changes",
             "log",
             (
                 Answer(
-                    "The page.",
+                    PAGE_TOLD,
                     model=LogPage,
                     example=PAGE,
                     headers=("Log-Position", "ETag", "Link", "Cache-Control"),
@@ -182,26 +186,24 @@ async def read_log(
     if cursor is not None:
         after = position_of(cursor)
     await reached(service, min_position, wait_ms)
-    # The head first: the page is at least as new as what Log-Position says.
-    head = await service.reads.head()
-    entries = await service.reads.entries(after, limit, stream, topic)
-    follows = cursor_of(entries[-1].position if entries else after)
+    page = await service.reads.page(after, limit, stream, topic)
+    follows = cursor_of(page.looked_to)
     filters = {"stream": stream, "topic": topic}
     asked = {"limit": limit, **{name: it for name, it in filters.items() if it is not None}}
     headers = {"Link": f'</v1/log?{urlencode({"cursor": follows, **asked})}>; rel="next"'}
-    if len(entries) == limit:
-        headers |= {"ETag": _etag(entries, follows), "Cache-Control": FOREVER}
+    if len(page.entries) == limit or page.looked_to < page.head:
+        headers |= {"ETag": _etag(after, page), "Cache-Control": FOREVER}
         headers["Vary"] = "Authorization"
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(None, 304, headers)
-    page = {"entries": [entry_json(entry) for entry in entries], "next": follows}
-    return answered(page, head.position, headers)
+    shown = {"entries": [entry_json(entry) for entry in page.entries], "next": follows}
+    return answered(shown, page.head, headers)
 
 
-def _etag(entries: Sequence[Entry], follows: str) -> str:
+def _etag(after: int, page: Page) -> str:
     """The last chain value covers every entry before it; the ends say which page it is."""
-    last = entries[-1]
-    return f'"{entries[0].position}-{last.position}-{len(entries)}-{last.chain.hex()[:32]}"'
+    chain = page.entries[-1].chain.hex()[:32] if page.entries else ""
+    return f'"{after}-{page.looked_to}-{len(page.entries)}-{chain}"'
 
 
 @router.get(
