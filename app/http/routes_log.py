@@ -19,6 +19,7 @@ from app.http.commands import service_of
 from app.http.document import Answer, Described, operation
 from app.http.models import TEXT_PATTERN
 from app.http.questions import MinPosition, WaitMs, answered, reached
+from app.tokens import STREAM_OUTLIVES_SECONDS_MAX
 from domain.limits import SAFE_INTEGER_MAX
 
 router = APIRouter(prefix="/v1/log")
@@ -32,6 +33,11 @@ CURSOR_PREFIX = "after:"
 PAGE_TOLD = (
     f"The page. One of a topic comes after at most {LOOKED_AT_ENTRIES_MAX} entries were looked at: "
     "it may hold fewer than `limit`, even none, while `next` moved on past them."
+)
+STREAM_TOLD = (
+    "Events until the reader goes. The last one says why when the service ends it: `leaving`, "
+    "`too_slow`, `log_unavailable`, or a refusal such as `token_not_accepted`, which comes within "
+    f"{STREAM_OUTLIVES_SECONDS_MAX:.0f} seconds of a revocation."
 )
 FOREVER = "private, max-age=31536000, immutable"
 
@@ -237,7 +243,7 @@ async def read_log_head(
             "FollowLog",
             "The log as server-sent events: `id` is the position, `data` an entry",
             "log",
-            (Answer("Events without end.", media_type="text/event-stream"),),
+            (Answer(STREAM_TOLD, media_type="text/event-stream"),),
             access.READERS,
             refusals=(problems.TooManyStreams,),
             headers=(
@@ -255,12 +261,16 @@ async def follow_log(
     request: Request, after: After = 0, stream: Stream = None, topic: Topic = None
 ) -> Response:
     service = service_of(request)
-    (await access.identify(request, service)).require_role(access.READERS)
+
+    async def allow() -> None:
+        (await access.identify(request, service)).require_role(access.READERS)
+
+    await allow()
     if service.streams >= events.STREAMS_MAX:
         raise problems.TooManyStreams(streams_max=events.STREAMS_MAX)
     last = request.headers.get("last-event-id", "")
     if last.isdecimal() and last.isascii() and len(last) <= len(str(SAFE_INTEGER_MAX)):
         after = min(int(last), SAFE_INTEGER_MAX)
     return events.EventStream(
-        service, after, stream, topic, lambda it: orjson.dumps(entry_json(it))
+        service, after, stream, topic, lambda it: orjson.dumps(entry_json(it)), allow
     )
