@@ -18,8 +18,6 @@ from adapters.clock import Clock
 from adapters.memory import MemoryStore
 from adapters.postgres.recorder import chained_event, follow, notification
 
-POLL_SECONDS = 1.0
-
 
 class MemoryRecorder(ApplicationRecorder):
     """Same promises as on PostgreSQL."""
@@ -93,15 +91,21 @@ class MemorySubscription(ListenNotifySubscription[MemoryRecorder]):
         self._listener = Thread(target=self._listen, name="log-listener", daemon=True)
         self._listener.start()
 
-    def __exit__(self, *args: object, **kwargs: Any) -> None:
-        super().__exit__(*args, **kwargs)
+    def stop(self) -> None:
+        super().stop()
         with self._recorder.store.grown:
             self._recorder.store.grown.notify_all()
+
+    def __exit__(self, *args: object, **kwargs: Any) -> None:
+        super().__exit__(*args, **kwargs)
         self._listener.join()
 
     def _listen(self) -> None:
-        grown = self._recorder.store.grown
+        """Notify of what the log grew beyond what was notified of, not of what grows from now."""
+        store, notified = self._recorder.store, 0
         while not self._has_been_stopped:
-            with grown:
-                grown.wait(POLL_SECONDS)
+            with store.grown:
+                while store.head().position == notified and not self._has_been_stopped:
+                    store.grown.wait()
+                notified = store.head().position
             self._has_been_notified.set()

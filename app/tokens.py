@@ -14,6 +14,10 @@ from adapters.postgres.reads import Reads
 from adapters.postgres.tokens import Role, Token
 
 CACHE_SECONDS_MAX = 5.0
+ASK_AGAIN_SECONDS = 10.0
+"""How often what goes on for long asks whether its token is still accepted."""
+STREAM_OUTLIVES_SECONDS_MAX = ASK_AGAIN_SECONDS + CACHE_SECONDS_MAX
+"""A stream ends so soon after its token was revoked."""
 CACHED_MAX = 10_000
 TOKEN_BYTES = 32
 TOKEN_LENGTH_MAX = 512

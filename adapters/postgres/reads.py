@@ -3,8 +3,7 @@
 An answer comes with the log's position that it is true for: both are read in one statement.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,9 +11,10 @@ import psycopg
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from adapters.entry import EMPTY_HEAD, Entry, Head
+from adapters.entry import EMPTY_HEAD, Head
 from adapters.ports import Result, Unavailable
-from adapters.postgres import statements, store, tokens
+from adapters.postgres import log_pages, statements, store, tokens
+from adapters.postgres.log_pages import Page
 from adapters.postgres.server import DURABILITY_SETTINGS
 from adapters.postgres.tokens import Token
 from domain.ids import HostId
@@ -23,9 +23,16 @@ from projections.relay.cells import CELLS
 
 STATEMENT_TIMEOUT_MS = 5_000
 CONNECTION_WAIT_SECONDS_MAX = 5.0
+CONNECT_SECONDS_MAX = 5
 CLOSE_SECONDS_MAX = 1.0
+CONNECTION_SETTINGS: dict[str, Any] = {
+    "autocommit": True,
+    "application_name": "tenure",
+    "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c jit=off",
+}
 
 T = TypeVar("T")
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 Connection = psycopg.AsyncConnection[TupleRow]
 
 
@@ -46,20 +53,24 @@ class Versioned:
 
 
 class Reads:
-    """Questions to the projections, the log and the tokens. Raises `Unavailable`."""
+    """Questions to the projections, the log and the tokens. Raises `Unavailable`.
+
+    What a lost connection leaves unanswered is asked once more, on a connection made for it: every
+    statement here may be applied twice.
+    """
 
     def __init__(self, dsn: str, connections_max: int) -> None:
+        self._dsn = dsn
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             min_size=min(2, connections_max),
             max_size=connections_max,
             open=False,
             timeout=CONNECTION_WAIT_SECONDS_MAX,
-            kwargs={
-                "autocommit": True,
-                "application_name": "tenure",
-                "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c jit=off",
-            },
+            # Pauses between attempts double. They must not outgrow what a reader waits, or reads
+            # would go on to fail when the database is back.
+            reconnect_timeout=CONNECTION_WAIT_SECONDS_MAX,
+            kwargs=CONNECTION_SETTINGS,
         )
 
     async def open(self) -> None:
@@ -105,16 +116,12 @@ class Reads:
         rows = await self._all(statements.LAST, [])
         return Head(rows[0][0], rows[0][6], rows[0][5]) if rows else EMPTY_HEAD
 
-    async def entries(
+    async def page(
         self, after: int, limit: int, stream: str | None = None, topic: str | None = None
-    ) -> list[Entry]:
-        """Entries after a position, in order, of one stream or topic if wanted."""
-        wanted = {"after": after, "limit": limit, "stream": stream, "topic": topic}
-        query = _ENTRIES.format(
-            stream="" if stream is None else "AND stream = %(stream)s",
-            topic="" if topic is None else "AND topic = %(topic)s",
-        )
-        return [Entry(*row) for row in await self._all(query, wanted)]
+    ) -> Page:
+        """Entries after a position, of one stream or topic if wanted; it need not be full."""
+        found = await self._all(*log_pages.look(after, limit, stream, topic))
+        return log_pages.page(after, limit, found)
 
     # idempotency
 
@@ -138,14 +145,14 @@ class Reads:
         rows = await self._all(tokens.FIND, [token_sha256])
         return Token(*rows[0]) if rows else None
 
-    async def create_token(self, token: Token) -> bool:
-        """Store a token; answers whether it is new."""
+    async def create_token(self, token: Token) -> None:
+        """Store a token, unless it is stored already."""
         stored = [token.token_sha256, token.token_id, token.role, token.bound_to, token.created_at]
-        return await self._do(tokens.CREATE, stored) == 1
+        await self._do(tokens.CREATE, stored)
 
     async def revoke_token(self, token_id: str, at: int) -> bool:
         """End a token at `at` (epoch ms); answers whether it was in use."""
-        return await self._do(tokens.REVOKE, [at, token_id]) == 1
+        return await self._do(tokens.REVOKE, {"at": at, "token_id": token_id}) == 1
 
     # health
 
@@ -163,26 +170,42 @@ class Reads:
 
     # asking
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
-        try:
-            async with self._pool.connection() as connection:
-                yield connection
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
-            raise Unavailable(type(error).__name__) from error
-
     async def _all(self, query: str, parameters: Any) -> list[TupleRow]:
-        async with self._connection() as connection:
+        async def ask(connection: Connection) -> list[TupleRow]:
             cursor = await connection.execute(query.encode(), parameters, prepare=True)
             return await cursor.fetchall()
+
+        return await self._asked(ask)
 
     async def _one(self, query: str, parameters: Any) -> TupleRow:
         rows = await self._all(query, parameters)
         return rows[0]
 
     async def _do(self, statement: str, parameters: Any) -> int:
-        async with self._connection() as connection:
+        async def ask(connection: Connection) -> int:
             return (await connection.execute(statement.encode(), parameters)).rowcount
+
+        return await self._asked(ask)
+
+    async def _asked(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        try:
+            async with self._pool.connection() as connection:
+                try:
+                    return await ask(connection)
+                except _LOST:
+                    if not connection.broken:
+                        raise
+                    # Not one of the pool's: what ended this connection may have ended all of
+                    # them. The broken one keeps its place meanwhile, so the bound holds.
+                    async with await self._connect() as fresh:
+                        return await ask(fresh)
+        except (*_LOST, PoolTimeout) as error:
+            raise Unavailable(type(error).__name__) from error
+
+    async def _connect(self) -> Connection:
+        return await psycopg.AsyncConnection.connect(
+            self._dsn, connect_timeout=CONNECT_SECONDS_MAX, **CONNECTION_SETTINGS
+        )
 
 
 def _versioned(row: Any) -> Versioned:
@@ -224,10 +247,6 @@ _LEASE_CELL = """
 SELECT cell_id FROM activity_leases
 WHERE user_id = %s AND relay_host_id = %s AND activity_id = %s
 """
-_ENTRIES = (
-    f"SELECT {statements.ENTRY_COLUMNS} FROM log "
-    "WHERE position > %(after)s {stream} {topic} ORDER BY position LIMIT %(limit)s"
-)
 _DURABILITY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 _KEEP_RESULT = """
 INSERT INTO command_results (key, fingerprint, answer, position, stored_at)

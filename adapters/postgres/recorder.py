@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from uuid import UUID
 
@@ -167,9 +167,14 @@ class PostgresSubscription(ListenNotifySubscription[PostgresRecorder]):
     ) -> None:
         self._dsn = dsn
         self.healthy = True
+        self._stopped = Event()
         super().__init__(recorder=recorder, gt=gt, topics=topics)
         self._listener = Thread(target=self._listen, name="log-listener", daemon=True)
         self._listener.start()
+
+    def stop(self) -> None:
+        super().stop()
+        self._stopped.set()
 
     def __exit__(self, *args: object, **kwargs: Any) -> None:
         try:
@@ -187,11 +192,12 @@ class PostgresSubscription(ListenNotifySubscription[PostgresRecorder]):
                     connection.execute(f"LISTEN {statements.CHANNEL}")
                     pause = RECONNECT_SECONDS[0]
                     while not self._has_been_stopped:
-                        list(connection.notifies(timeout=POLL_SECONDS, stop_after=1))
+                        # Before waiting: what came before LISTEN was never notified of.
                         self._has_been_notified.set()
+                        list(connection.notifies(timeout=POLL_SECONDS, stop_after=1))
             except psycopg.Error as error:
                 log.warning("the listening connection was lost: %s", type(error).__name__)
-                self._stop_event_wait(pause)
+                self._stopped.wait(pause)
                 pause = min(2 * pause, RECONNECT_SECONDS[1])
 
     def _loop_on_pull(self) -> None:
@@ -203,19 +209,16 @@ class PostgresSubscription(ListenNotifySubscription[PostgresRecorder]):
             except OperationalError as error:
                 self.healthy = False
                 log.warning("the log cannot be read: %s", type(error).__name__)
-                self._stop_event_wait(pause)
+                self._stopped.wait(pause)
                 pause = min(2 * pause, RECONNECT_SECONDS[1])
             except BaseException as error:
                 self._thread_error = error
                 self.stop()
                 return
             else:
-                self._has_been_notified.wait()
-
-    def _stop_event_wait(self, seconds: float) -> None:
-        """Pause, but not beyond the end of the subscription."""
-        self._has_been_notified.clear()
-        self._has_been_notified.wait(seconds)
+                # Cleared only before a look; so if it stops from here on, that is notified of.
+                if not self._has_been_stopped:
+                    self._has_been_notified.wait()
 
 
 def chained_event(entry: Entry) -> ChainedEvent:

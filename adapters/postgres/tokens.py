@@ -31,4 +31,8 @@ CREATE = """
 INSERT INTO tokens (token_sha256, token_id, role, bound_to, created_at)
 VALUES (%s, %s, %s, %s, %s) ON CONFLICT (token_sha256) DO NOTHING
 """
-REVOKE = "UPDATE tokens SET revoked_at = %s WHERE token_id = %s AND revoked_at IS NULL"
+REVOKE = """
+UPDATE tokens SET revoked_at = %(at)s
+WHERE token_id = %(token_id)s AND coalesce(revoked_at, %(at)s) = %(at)s
+"""
+"""Applied twice it answers the same: the time is the caller's."""

@@ -22,6 +22,7 @@ from app.cli.database import (
     say_json,
 )
 from app.cli.times import rfc3339
+from app.tokens import CACHE_SECONDS_MAX, STREAM_OUTLIVES_SECONDS_MAX
 from app.tokens import create as create_token
 
 BOUND_TO_LENGTH_MAX = 512
@@ -81,7 +82,7 @@ def revoke(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a token; services refuse it within seconds."""
+    """End a token; says how long services may still accept it."""
     with database(database_url, data_dir) as dsn:
 
         async def end(reads: Reads) -> bool:
@@ -90,9 +91,17 @@ def revoke(
         if not _with_reads(dsn, end):
             raise Failed(f"there is no token {token_id} in use")
     if as_json:
-        say_json({"revoked": token_id})
-    else:
-        say(f"revoked {token_id}")
+        bounds = {
+            "accepted_for_seconds_max": CACHE_SECONDS_MAX,
+            "streams_for_seconds_max": STREAM_OUTLIVES_SECONDS_MAX,
+        }
+        say_json({"revoked": token_id, **bounds})
+        return
+    say(f"revoked {token_id}")
+    say(
+        f"services may accept it for {CACHE_SECONDS_MAX:.0f} more seconds; "
+        f"open log streams end within {STREAM_OUTLIVES_SECONDS_MAX:.0f}"
+    )
 
 
 def _role(text: str) -> Role:

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -14,11 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.entry import Entry
+from adapters.postgres.log_pages import LOOKED_AT_ENTRIES_MAX, Page
 from app.http import access, events, problems
 from app.http.commands import service_of
 from app.http.document import Answer, Described, operation
 from app.http.models import TEXT_PATTERN
 from app.http.questions import MinPosition, WaitMs, answered, reached
+from app.tokens import STREAM_OUTLIVES_SECONDS_MAX
 from domain.limits import SAFE_INTEGER_MAX
 
 router = APIRouter(prefix="/v1/log")
@@ -29,6 +30,15 @@ STREAM_LENGTH_MAX = 1_024
 TOPIC_LENGTH_MAX = 128
 CURSOR_LENGTH_MAX = 64
 CURSOR_PREFIX = "after:"
+PAGE_TOLD = (
+    f"The page. One of a topic comes after at most {LOOKED_AT_ENTRIES_MAX} entries were looked at: "
+    "it may hold fewer than `limit`, even none, while `next` moved on past them."
+)
+STREAM_TOLD = (
+    "Events until the reader goes. The last one says why when the service ends it: `leaving`, "
+    "`too_slow`, `log_unavailable`, or a refusal such as `token_not_accepted`, which comes within "
+    f"{STREAM_OUTLIVES_SECONDS_MAX:.0f} seconds of a revocation."
+)
 FOREVER = "private, max-age=31536000, immutable"
 
 After = Annotated[
@@ -61,7 +71,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Entries in order, and the cursor of what follows."""
+    """Entries in order, and the cursor of what follows. All is read when `next` stays the same."""
 
     entries: list[LogEntry]
     next: str
@@ -150,11 +160,11 @@ HEAD = {name: ENTRY[name] for name in ("position", "chain", "recorded_at")}
     **operation(
         Described(
             "ReadLog",
-            "A page of the log; a full page never changes",
+            "A page of the log; one short of the head never changes",
             "log",
             (
                 Answer(
-                    "The page.",
+                    PAGE_TOLD,
                     model=LogPage,
                     example=PAGE,
                     headers=("Log-Position", "ETag", "Link", "Cache-Control"),
@@ -182,26 +192,24 @@ async def read_log(
     if cursor is not None:
         after = position_of(cursor)
     await reached(service, min_position, wait_ms)
-    # The head first: the page is at least as new as what Log-Position says.
-    head = await service.reads.head()
-    entries = await service.reads.entries(after, limit, stream, topic)
-    follows = cursor_of(entries[-1].position if entries else after)
+    page = await service.reads.page(after, limit, stream, topic)
+    follows = cursor_of(page.looked_to)
     filters = {"stream": stream, "topic": topic}
     asked = {"limit": limit, **{name: it for name, it in filters.items() if it is not None}}
     headers = {"Link": f'</v1/log?{urlencode({"cursor": follows, **asked})}>; rel="next"'}
-    if len(entries) == limit:
-        headers |= {"ETag": _etag(entries, follows), "Cache-Control": FOREVER}
+    if len(page.entries) == limit or page.looked_to < page.head:
+        headers |= {"ETag": _etag(after, page), "Cache-Control": FOREVER}
         headers["Vary"] = "Authorization"
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(None, 304, headers)
-    page = {"entries": [entry_json(entry) for entry in entries], "next": follows}
-    return answered(page, head.position, headers)
+    shown = {"entries": [entry_json(entry) for entry in page.entries], "next": follows}
+    return answered(shown, page.head, headers)
 
 
-def _etag(entries: Sequence[Entry], follows: str) -> str:
+def _etag(after: int, page: Page) -> str:
     """The last chain value covers every entry before it; the ends say which page it is."""
-    last = entries[-1]
-    return f'"{entries[0].position}-{last.position}-{len(entries)}-{last.chain.hex()[:32]}"'
+    chain = page.entries[-1].chain.hex()[:32] if page.entries else ""
+    return f'"{after}-{page.looked_to}-{len(page.entries)}-{chain}"'
 
 
 @router.get(
@@ -235,7 +243,7 @@ async def read_log_head(
             "FollowLog",
             "The log as server-sent events: `id` is the position, `data` an entry",
             "log",
-            (Answer("Events without end.", media_type="text/event-stream"),),
+            (Answer(STREAM_TOLD, media_type="text/event-stream"),),
             access.READERS,
             refusals=(problems.TooManyStreams,),
             headers=(
@@ -253,12 +261,16 @@ async def follow_log(
     request: Request, after: After = 0, stream: Stream = None, topic: Topic = None
 ) -> Response:
     service = service_of(request)
-    (await access.identify(request, service)).require_role(access.READERS)
+
+    async def allow() -> None:
+        (await access.identify(request, service)).require_role(access.READERS)
+
+    await allow()
     if service.streams >= events.STREAMS_MAX:
         raise problems.TooManyStreams(streams_max=events.STREAMS_MAX)
     last = request.headers.get("last-event-id", "")
     if last.isdecimal() and last.isascii() and len(last) <= len(str(SAFE_INTEGER_MAX)):
         after = min(int(last), SAFE_INTEGER_MAX)
     return events.EventStream(
-        service, after, stream, topic, lambda it: orjson.dumps(entry_json(it))
+        service, after, stream, topic, lambda it: orjson.dumps(entry_json(it)), allow
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from app.tokens import CACHE_SECONDS_MAX, STREAM_OUTLIVES_SECONDS_MAX
 from tests.cli.terminal import tenure
 from tests.http.running import running
 
@@ -65,7 +66,11 @@ def test_a_token_is_shown_once_and_only_its_hash_is_stored(database: str) -> Non
     assert made["token"] not in listed.out
     assert [it["token_id"] for it in listed.answer["tokens"]] == [made["token_id"]]
     revoked = tenure("token", "revoke", made["token_id"], "--json", dsn=database).answer
-    assert revoked == {"revoked": made["token_id"]}
+    assert revoked == {
+        "revoked": made["token_id"],
+        "accepted_for_seconds_max": CACHE_SECONDS_MAX,
+        "streams_for_seconds_max": STREAM_OUTLIVES_SECONDS_MAX,
+    }
     assert tenure("token", "revoke", made["token_id"], dsn=database).status == 1
     assert made["token_id"] in tenure("token", "list", dsn=database).out
 

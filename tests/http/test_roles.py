@@ -145,7 +145,7 @@ def test_a_revoked_token_ends_within_seconds(
     client = edge.client(None)
     assert client.get("/v1/cells", headers=headers).status_code == 200
     with psycopg.connect(edge.dsn, autocommit=True) as connection:
-        connection.execute(tokens.REVOKE.encode(), [NOW, token_id])
+        connection.execute(tokens.REVOKE.encode(), {"at": NOW, "token_id": token_id})
     assert client.get("/v1/cells", headers=headers).status_code == 200
     later = edge.service.tokens._seconds() + CACHE_SECONDS_MAX
     monkeypatch.setattr(edge.service.tokens, "_seconds", lambda: later)

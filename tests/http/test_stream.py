@@ -106,7 +106,10 @@ def test_a_slow_reader_is_told_before_it_is_dropped(
             await stalled.wait()
             return {"type": "http.disconnect"}
 
-        stream = EventStream(edge.service, 0, None, None, lambda entry: entry.state.encode())
+        async def allow() -> None:
+            pass
+
+        stream = EventStream(edge.service, 0, None, None, lambda it: it.state.encode(), allow)
         await stream({"type": "http"}, receive, send)
 
     edge.run(scenario())
