@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from adapters import ports
@@ -18,7 +19,7 @@ from domain.relay.command import (
     Scan,
 )
 from domain.relay.renewals import Renewal
-from domain.relay.runtime import SILENT, Deadline, Liveness
+from domain.relay.runtime import SILENT, Deadline, Liveness, TouchDeadline, TouchLiveness
 from domain.relay.turn import Facts, Load
 from domain.relay.views import CellUse, CellView, Place, pending_control
 from projections.catalogue import TABLES
@@ -187,7 +188,7 @@ class MemoryTransaction:
     def see(self, wanted: Wanted) -> Seen:
         results = self._store.results
         return Seen(
-            liveness={h: it for h in wanted.hosts if (it := self._liveness(h)) is not None},
+            liveness=self._liveness(wanted.hosts),
             loaded={
                 host: Loaded(None, list(self._store.streams.get(host_stream(host), ())))
                 for host in wanted.streams
@@ -233,18 +234,16 @@ class MemoryTransaction:
         return refused
 
     def extend(self, items: Sequence[Renewal], now: int) -> None:
-        rows = Rows()
         for item in items:
             host = HostId(item.user_id, item.relay_host_id)
-            alive = self._liveness(host) or Liveness(0, 0)
+            alive = self._liveness([host]).get(host, Liveness(0, 0))
             known = alive.deadlines.get(item.activity_id, Deadline(0, 0))
+            expires_at = max(alive.lease_expires_at, item.expires_at)
             after = Deadline(max(known.expires_at, item.expires_at), max(known.updated_at, now))
-            alive = Liveness(
-                max(alive.lease_expires_at, item.expires_at),
-                max(alive.last_activity_at, now),
-                {**alive.deadlines, item.activity_id: after},
-            )
-            volatile.put_liveness(host, alive, rows)
+            rows = Rows()
+            touch = TouchLiveness(*host, expires_at, max(alive.last_activity_at, now))
+            volatile.apply_touch(touch, rows)
+            volatile.apply_touch(TouchDeadline(*host, item.activity_id, after), rows)
             write_rows(self._tables, rows)
 
     def commit(self, batch: Batch) -> None:
@@ -253,9 +252,11 @@ class MemoryTransaction:
             self._store.results[result.key] = result
         self._store.append(batch.entries)
 
-    def _liveness(self, host: HostId) -> Liveness | None:
-        row = self._tables[volatile.ASSIGNMENT_LIVENESS].get(host)
-        return None if row is None else volatile.liveness_of(row)
+    def _liveness(self, hosts: Sequence[HostId]) -> dict[HostId, Liveness]:
+        known = self._tables[volatile.ASSIGNMENT_LIVENESS]
+        deadlines = self._tables[volatile.LEASE_DEADLINES]
+        leases = [row for key, row in deadlines.items() if key[:2] in hosts] if hosts else []
+        return volatile.liveness_of([known[it] for it in hosts if it in known], leases)
 
     def _search(self, scan: Scan) -> Iterator[HostId]:
         if isinstance(scan, ObservedConnections | LapsingConnections):
@@ -263,9 +264,10 @@ class MemoryTransaction:
                 if _connection_matches(scan, row):
                     yield HostId(row[0], row[1])
         elif isinstance(scan, ExpiredLeases):
-            for key, row in self._tables[volatile.ASSIGNMENT_LIVENESS].items():
-                if row[4] is not None and row[4] <= scan.now:
-                    yield HostId(*key)
+            deadlines = self._tables[volatile.LEASE_DEADLINES].values()
+            for row in sorted(deadlines, key=itemgetter(3)):
+                if row[3] <= scan.now:
+                    yield HostId(row[0], row[1])
         elif isinstance(scan, ExpiredCounts):
             for key, row in self._tables[volatile.ASSIGNMENT_LIVENESS].items():
                 if row[2] <= scan.now and any(self._tables[ASSIGNMENTS][key][4:]):

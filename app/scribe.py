@@ -25,7 +25,7 @@ from domain.relay.decide import decide
 from domain.relay.renewals import RenewControls
 from domain.relay.turn import Decision
 from projections.catalogue import Folder
-from projections.relay.volatile import apply_touch, put_liveness
+from projections.relay.volatile import apply_touch
 
 SNAPSHOT_EVERY_VERSIONS = 100
 
@@ -267,6 +267,3 @@ class Scribe:
             batch.snapshots.append(Snapshot(host, known.version_of(host), assignment))
         for touch in decision.touches:
             apply_touch(touch, batch.rows)
-        for host, alive in decision.after.liveness.items():
-            assert alive is not None
-            put_liveness(host, alive, batch.rows)

@@ -7,26 +7,16 @@ import psycopg
 from domain.limits import ACTIVITY_LEASE_MS
 
 FILL_LIVENESS = b"""
-INSERT INTO assignment_liveness (
-    user_id, relay_host_id, lease_expires_at, last_activity_at, next_deadline_at, deadlines
-)
-SELECT a.user_id, a.relay_host_id, %(expires_at)s, %(now)s, NULL, '{}'
+INSERT INTO assignment_liveness (user_id, relay_host_id, lease_expires_at, last_activity_at)
+SELECT a.user_id, a.relay_host_id, %(expires_at)s, %(now)s
 FROM assignments a LEFT JOIN assignment_liveness l USING (user_id, relay_host_id)
 WHERE l.user_id IS NULL
 """
 FILL_DEADLINES = b"""
-UPDATE assignment_liveness t
-SET deadlines = t.deadlines || u.deadlines,
-    next_deadline_at = least(t.next_deadline_at, %(expires_at)s)
-FROM (
-    SELECT a.user_id, a.relay_host_id, jsonb_object_agg(
-        a.activity_id, jsonb_build_array(%(expires_at)s::bigint, %(now)s::bigint)
-    ) AS deadlines
-    FROM activity_leases a JOIN assignment_liveness l USING (user_id, relay_host_id)
-    WHERE NOT l.deadlines ? a.activity_id
-    GROUP BY a.user_id, a.relay_host_id
-) u
-WHERE (t.user_id, t.relay_host_id) = (u.user_id, u.relay_host_id)
+INSERT INTO lease_deadlines (user_id, relay_host_id, activity_id, expires_at, updated_at)
+SELECT a.user_id, a.relay_host_id, a.activity_id, %(expires_at)s, %(now)s
+FROM activity_leases a LEFT JOIN lease_deadlines l USING (user_id, relay_host_id, activity_id)
+WHERE l.user_id IS NULL
 """
 
 

@@ -66,11 +66,14 @@ SELECT cell_id, observed_requests, heartbeat::text, telemetry::text,
        rehome_capability::text, rehome_safety::text
 FROM cell_runtime
 """
-LIVENESS = """
-SELECT t.user_id, t.relay_host_id, t.lease_expires_at, t.last_activity_at, t.next_deadline_at,
-       t.deadlines::text
-FROM unnest(%s::text[], %s::text[]) AS u(user_id, relay_host_id)
-JOIN assignment_liveness t USING (user_id, relay_host_id)
+_HOSTS = "unnest(%s::text[], %s::text[]) AS u(user_id, relay_host_id)"
+LIVENESS = f"""
+SELECT t.user_id, t.relay_host_id, t.lease_expires_at, t.last_activity_at
+FROM {_HOSTS} JOIN assignment_liveness t USING (user_id, relay_host_id)
+"""
+DEADLINES = f"""
+SELECT t.user_id, t.relay_host_id, t.activity_id, t.expires_at, t.updated_at
+FROM {_HOSTS} JOIN lease_deadlines t USING (user_id, relay_host_id)
 """
 
 RESULTS = (
@@ -108,8 +111,8 @@ WHERE state = 'reserved' AND timeout_at <= %(now)s
 LIMIT %(limit)s
 """
 EXPIRED_LEASES = """
-SELECT user_id, relay_host_id FROM assignment_liveness WHERE next_deadline_at <= %(now)s
-ORDER BY next_deadline_at LIMIT %(limit)s
+SELECT user_id, relay_host_id FROM lease_deadlines WHERE expires_at <= %(now)s
+GROUP BY user_id, relay_host_id ORDER BY min(expires_at) LIMIT %(limit)s
 """
 EXPIRED_COUNTS = """
 SELECT user_id, relay_host_id FROM assignment_liveness
@@ -123,28 +126,31 @@ SELECT user_id, relay_host_id FROM region_preferences WHERE observed_at < %(befo
 LIMIT %(limit)s
 """
 
-_EXTEND = """
-    UPDATE assignment_liveness t
-    SET lease_expires_at = greatest(t.lease_expires_at, u.expires_at),
-        last_activity_at = greatest(t.last_activity_at, %(now)s),
-        deadlines = t.deadlines || jsonb_build_object(activity_id, jsonb_build_array(
-            greatest(u.expires_at, (t.deadlines -> activity_id ->> 0)::bigint),
-            greatest(%(now)s, (t.deadlines -> activity_id ->> 1)::bigint))),
-        next_deadline_at = least(
-            greatest(u.expires_at, (t.deadlines -> activity_id ->> 0)::bigint),
-            (SELECT min((value ->> 0)::bigint) FROM jsonb_each(t.deadlines)
-             WHERE key <> activity_id))
-"""
-"""Each host at most once a statement."""
 _RENEWALS = """unnest(%(index)s::bigint[], %(user_id)s::text[], %(relay_host_id)s::text[],
     %(activity_id)s::text[], %(expires_at)s::bigint[])
     AS u(index, user_id, relay_host_id, activity_id, expires_at)"""
-EXTEND = f"""{_EXTEND} FROM {_RENEWALS}
-WHERE (t.user_id, t.relay_host_id) = (u.user_id, u.relay_host_id)
+_EXTENDED = """
+host AS (
+    UPDATE assignment_liveness t
+    SET lease_expires_at = greatest(t.lease_expires_at, u.expires_at),
+        last_activity_at = greatest(t.last_activity_at, %(now)s)
+    FROM item u WHERE (t.user_id, t.relay_host_id) = (u.user_id, u.relay_host_id)
+), lease AS (
+    INSERT INTO lease_deadlines AS t (user_id, relay_host_id, activity_id, expires_at, updated_at)
+    SELECT user_id, relay_host_id, activity_id, expires_at, %(now)s FROM item
+    ON CONFLICT (user_id, relay_host_id, activity_id) DO UPDATE
+    SET expires_at = greatest(t.expires_at, excluded.expires_at),
+        updated_at = greatest(t.updated_at, excluded.updated_at)
+)
+"""
+"""Each host at most once a statement."""
+EXTEND = f"""
+WITH item AS MATERIALIZED (SELECT * FROM {_RENEWALS}), {_EXTENDED}
+SELECT
 """
 RENEW = f"""
-WITH item AS MATERIALIZED (
-    SELECT index, activity_id, u.expires_at, v.ctid AS place,
+WITH judged AS MATERIALIZED (
+    SELECT index, user_id, relay_host_id, activity_id, u.expires_at,
            CASE WHEN a.cell_id IS NULL THEN 'assignment_not_found'
                 WHEN a.cell_id <> %(cell_id)s THEN 'activity_cell_not_authoritative'
                 WHEN l.cell_id IS NULL THEN 'control_activity_not_found'
@@ -154,10 +160,6 @@ WITH item AS MATERIALIZED (
     FROM {_RENEWALS}
     LEFT JOIN assignments a USING (user_id, relay_host_id)
     LEFT JOIN activity_leases l USING (user_id, relay_host_id, activity_id)
-    LEFT JOIN assignment_liveness v USING (user_id, relay_host_id)
-), renewed AS (
-    {_EXTEND} FROM item u WHERE code IS NULL AND t.ctid = u.place
-)
-SELECT index, code FROM item WHERE code IS NOT NULL ORDER BY index
+), item AS MATERIALIZED (SELECT * FROM judged WHERE code IS NULL), {_EXTENDED}
+SELECT index, code FROM judged WHERE code IS NOT NULL ORDER BY index
 """
-"""Rows are found again by their place: the lock is held."""

@@ -135,6 +135,7 @@ def ask(connection: psycopg.Connection[Any], wanted: Wanted) -> Asked:
     if wanted.hosts:
         hosts = [array(column) for column in zip(*wanted.hosts, strict=True)]
         asked["liveness"] = connection.execute(statements.LIVENESS, hosts, prepare=True)
+        asked["deadlines"] = connection.execute(statements.DEADLINES, hosts, prepare=True)
     if wanted.keys:
         keys = [array(wanted.keys)]
         asked["results"] = connection.execute(statements.RESULTS, keys, prepare=True)
@@ -145,7 +146,7 @@ def told(wanted: Wanted, asked: Asked) -> Seen:
     """Read the answers."""
     rows = {name: cursor.fetchall() for name, cursor in asked.items()}
     return Seen(
-        liveness={HostId(row[0], row[1]): liveness_of(row) for row in rows.get("liveness", [])},
+        liveness=liveness_of(rows.get("liveness", []), rows.get("deadlines", [])),
         loaded=_loaded(wanted.streams, rows.get("streams", [])),
         results={row[0]: Result(*row) for row in rows.get("results", [])},
     )

@@ -95,7 +95,8 @@ def evolve_acquired(before: Assignment, event: ActivityAcquired) -> Assignment:
 
 
 def evolve_ended(before: Assignment, event: ActivityReleased | ActivityExpired) -> Assignment:
-    leases = {key: lease for key, lease in before.leases.items() if key != event.activity_id}
+    leases = {**before.leases}
+    leases.pop(event.activity_id, None)
     return replace(before, counts=event.counts, leases=leases)
 
 

@@ -224,9 +224,11 @@ class Turn:
     def touch_deadline(self, host: HostId, activity_id: str, deadline: Deadline | None) -> None:
         """Set a lease's deadline; None drops it together with the lease."""
         known = self.liveness(host)
-        deadlines = {k: v for k, v in known.deadlines.items() if k != activity_id}
+        deadlines = {**known.deadlines}
         if deadline is not None:
             deadlines[activity_id] = deadline
+        else:
+            deadlines.pop(activity_id, None)
         after = Liveness(known.lease_expires_at, known.last_activity_at, deadlines)
         self._put(self.after.liveness, host, after)
         self.touches.append(TouchDeadline(*host, activity_id, deadline))

@@ -1,6 +1,6 @@
 """What hosts do where: activity leases, and the controls that were announced.
 
-When a lease ends is volatile and stands in `assignment_liveness`.
+When a lease ends is volatile and stands in `lease_deadlines`.
 """
 
 from domain.relay.activity import ActivityAcquired, ActivityExpired, ActivityReleased

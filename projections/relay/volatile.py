@@ -1,5 +1,6 @@
 """Volatile rows beside the log: what cells and hosts last said. No rebuild touches them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -14,7 +15,8 @@ from domain.relay.runtime import (
     RehomeSafety,
     Telemetry,
     Touch,
-    TouchPreference,
+    TouchDeadline,
+    TouchLiveness,
     TouchRuntime,
 )
 from projections.table import Rows, Table
@@ -39,11 +41,20 @@ ASSIGNMENT_LIVENESS = Table(
         "relay_host_id": "text",
         "lease_expires_at": "bigint",
         "last_activity_at": "bigint",
-        "next_deadline_at": "bigint",
-        "deadlines": "jsonb",
     },
 )
-"""One row a host, so that a renewal writes one. `deadlines`: activity id to [expires, updated]."""
+LEASE_DEADLINES = Table(
+    "lease_deadlines",
+    3,
+    {
+        "user_id": "text",
+        "relay_host_id": "text",
+        "activity_id": "text",
+        "expires_at": "bigint",
+        "updated_at": "bigint",
+    },
+)
+"""A row a lease, so that a command writes only the deadlines that it changes."""
 REGION_PREFERENCES = Table(
     "region_preferences",
     2,
@@ -54,7 +65,7 @@ REGION_PREFERENCES = Table(
         "observed_at": "bigint",
     },
 )
-TABLES = (CELL_RUNTIME, ASSIGNMENT_LIVENESS, REGION_PREFERENCES)
+TABLES = (CELL_RUNTIME, ASSIGNMENT_LIVENESS, LEASE_DEADLINES, REGION_PREFERENCES)
 _PARTS = (
     ("heartbeat", Heartbeat),
     ("telemetry", Telemetry),
@@ -64,35 +75,34 @@ _PARTS = (
 
 
 def apply_touch(touch: Touch, rows: Rows) -> None:
-    """Write one touch of a cell or a preference. Hosts are written whole, by `put_liveness`."""
-    if isinstance(touch, TouchRuntime):
-        rows.put(CELL_RUNTIME, touch.cell_id, *_runtime_columns(touch.runtime))
-    elif isinstance(touch, TouchPreference):
-        if touch.preferred_region is None:
-            rows.drop(REGION_PREFERENCES, touch.user_id, touch.relay_host_id)
+    """Write one touch."""
+    if isinstance(touch, TouchLiveness):
+        rows.put(ASSIGNMENT_LIVENESS, *touch)
+    elif isinstance(touch, TouchDeadline):
+        lease = touch[:3]
+        if touch.deadline is None:
+            rows.drop(LEASE_DEADLINES, *lease)
         else:
-            rows.put(REGION_PREFERENCES, *touch)
+            rows.put(LEASE_DEADLINES, *lease, *touch.deadline)
+    elif isinstance(touch, TouchRuntime):
+        rows.put(CELL_RUNTIME, touch.cell_id, *_runtime_columns(touch.runtime))
+    elif touch.preferred_region is None:
+        rows.drop(REGION_PREFERENCES, touch.user_id, touch.relay_host_id)
+    else:
+        rows.put(REGION_PREFERENCES, *touch)
 
 
-def put_liveness(host: HostId, alive: Liveness, rows: Rows) -> None:
-    """Write a host's deadlines as they are after a decision."""
-    deadlines = alive.deadlines
-    soonest = min([it.expires_at for it in deadlines.values()], default=None)
-    written = orjson.dumps({key: [*it] for key, it in deadlines.items()}).decode()
-    rows.put(
-        ASSIGNMENT_LIVENESS,
-        *host,
-        alive.lease_expires_at,
-        alive.last_activity_at,
-        soonest,
-        written,
-    )
-
-
-def liveness_of(row: Any) -> Liveness:
-    """A row of `assignment_liveness`, its deadlines as text, as the rules see it."""
-    told = orjson.loads(row[5])
-    return Liveness(row[2], row[3], {key: Deadline(*value) for key, value in told.items()})
+def liveness_of(hosts: Iterable[Any], leases: Iterable[Any]) -> dict[HostId, Liveness]:
+    """Rows of `assignment_liveness` and of `lease_deadlines` as the rules see them."""
+    deadlines: dict[HostId, dict[str, Deadline]] = {}
+    for user_id, relay_host_id, activity_id, expires_at, updated_at in leases:
+        of_host = deadlines.setdefault(HostId(user_id, relay_host_id), {})
+        of_host[activity_id] = Deadline(expires_at, updated_at)
+    found = {}
+    for user_id, relay_host_id, lease_expires_at, last_activity_at in hosts:
+        host = HostId(user_id, relay_host_id)
+        found[host] = Liveness(lease_expires_at, last_activity_at, deadlines.get(host, {}))
+    return found
 
 
 def runtime_of(row: Any) -> CellRuntime:

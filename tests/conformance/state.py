@@ -3,7 +3,7 @@
 from typing import Any
 
 from adapters.ports import LogReader
-from projections.relay.volatile import liveness_of, runtime_of
+from projections.relay.volatile import runtime_of
 
 PARTS_TO_COME: dict[str, Any] = {
     "migrations": [],
@@ -133,7 +133,7 @@ def _assignments(reader: LogReader) -> list[dict[str, Any]]:
 
 
 def _leases(reader: LogReader) -> list[dict[str, Any]]:
-    alive = {row[:2]: liveness_of(row) for row in reader.dump("assignment_liveness")}
+    deadlines = {row[:3]: row[3:] for row in reader.dump("lease_deadlines")}
     return [
         {
             "userId": user_id,
@@ -142,8 +142,8 @@ def _leases(reader: LogReader) -> list[dict[str, Any]]:
             "kind": kind,
             "cellId": cell_id,
             "requestUnits": units,
-            "expiresAt": alive[user_id, host_id].deadlines[activity_id].expires_at,
-            "updatedAt": alive[user_id, host_id].deadlines[activity_id].updated_at,
+            "expiresAt": deadlines[user_id, host_id, activity_id][0],
+            "updatedAt": deadlines[user_id, host_id, activity_id][1],
         }
         for user_id, host_id, activity_id, kind, cell_id, units in reader.dump("activity_leases")
     ]

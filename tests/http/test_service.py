@@ -118,17 +118,25 @@ def test_a_lost_volatile_row_comes_back_with_a_full_lease(edge: Running) -> None
     ends = later + ACTIVITY_LEASE_MS
     with psycopg.connect(edge.dsn, autocommit=True) as connection:
         connection.execute("DELETE FROM assignment_liveness WHERE relay_host_id = 'lost'")
-        connection.execute("UPDATE assignment_liveness SET deadlines = deadlines - 'a'")
+        connection.execute("DELETE FROM lease_deadlines WHERE relay_host_id = 'lost'")
+        connection.execute("DELETE FROM lease_deadlines WHERE activity_id = 'a'")
         prepare(edge.dsn, later)
         prepare(edge.dsn, later + 1)
-        rows = connection.execute(
-            "SELECT relay_host_id, lease_expires_at, last_activity_at, next_deadline_at, deadlines "
-            "FROM assignment_liveness ORDER BY relay_host_id"
+        host = connection.execute(
+            "SELECT lease_expires_at, last_activity_at FROM assignment_liveness "
+            "WHERE relay_host_id = 'lost'"
+        ).fetchone()
+        leases = connection.execute(
+            "SELECT relay_host_id, activity_id, expires_at, updated_at "
+            "FROM lease_deadlines ORDER BY 1, 2"
         ).fetchall()
     pending = "control-pending:1"
-    kept, lost = rows
-    assert lost == ("lost", ends, later, ends, {pending: [ends, later]})
-    assert kept[4] == {pending: [NOW + ACTIVITY_LEASE_MS, NOW], "a": [ends, later]}
+    assert host == (ends, later)
+    assert leases == [
+        ("kept", "a", ends, later),
+        ("kept", pending, NOW + ACTIVITY_LEASE_MS, NOW),
+        ("lost", pending, ends, later),
+    ]
 
 
 class TestSweeper:

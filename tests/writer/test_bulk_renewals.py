@@ -19,7 +19,6 @@ from domain.relay.inventory import CellSettings, ReconcileCells
 from domain.relay.placement import Grant
 from domain.relay.policy import Policy
 from domain.relay.renewals import Renewal, RenewControls
-from projections.relay.volatile import liveness_of
 
 NOW = 1_700_000_000_000
 LATER = NOW + 120_000
@@ -72,9 +71,8 @@ class Hand:
 
     def deadlines(self) -> dict[str, int]:
         return {
-            f"{row[1]}/{activity_id}": deadline.expires_at
-            for row in self.store.dump("assignment_liveness")
-            for activity_id, deadline in liveness_of(row).deadlines.items()
+            f"{relay_host_id}/{activity_id}": expires_at
+            for _, relay_host_id, activity_id, expires_at, _ in self.store.dump("lease_deadlines")
         }
 
 

@@ -96,7 +96,7 @@ def test_a_touch_whose_commit_got_no_answer_is_applied_again(line: Line, databas
     control = line.do(ActivateControl(HOST, grant.cell_id, 1, 7))
     line.do_cut(RenewControl(HOST, control, grant.cell_id, NOW + 100_000))
     store = PostgresStore(database)
-    assert [row[4] for row in store.dump("assignment_liveness")] == [NOW + 100_000]
+    assert [row[3] for row in store.dump("lease_deadlines")] == [NOW + 100_000]
     store.close()
 
 
