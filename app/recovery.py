@@ -89,8 +89,11 @@ class Recovery:
                 return outcomes
 
     def _was_committed(self, draft: Draft) -> bool:
-        """Whether a turn whose COMMIT got no answer is in the log, or left its results."""
+        """Whether a turn whose COMMIT got no answer is in the log, or left its results.
+
+        One that left neither may be decided anew: it changed nothing that cannot be done again.
+        """
         if draft.batch.entries:
             return self._store.committed(draft.batch.entries[-1])
-        keys = [result.key for result in draft.batch.results]
-        return bool(keys) and len(self._store.stored(keys)) == len(keys)
+        kept = {result.key: result for result in draft.batch.results}
+        return bool(kept) and self._store.stored(list(kept)) == kept

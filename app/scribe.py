@@ -241,8 +241,9 @@ class Scribe:
         return Outcome(None, VersionMismatch(version=version), self.known.head.position)
 
     def _keep(self, request: Request, outcome: Outcome, draft: Draft, now: int) -> None:
-        if request.key is not None:
-            result = outcome.result(request.key, request.fingerprint, now)
+        if request.key is not None and not outcome.invites_again:
+            request_id = request.meta.correlation_id
+            result = outcome.result(request.key, request.fingerprint, now, request_id)
             draft.results[request.key] = result
             draft.batch.results.append(result)
 

@@ -202,7 +202,7 @@ def page(refusal: type[Refusal]) -> str:
     if kind.retry_after_seconds is not None:
         again = (
             f"Try again after {kind.retry_after_seconds} s, then less and less often. "
-            "An idempotency key that was answered keeps its answer: try with a new one."
+            "This answer is not kept: the same idempotency key is a new attempt."
         )
     about = html.escape((refusal.__doc__ or "").strip())
     return (

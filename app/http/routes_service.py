@@ -158,18 +158,20 @@ async def run_sweep(
     call.caller.require_role(access.OPERATOR)
     reads, key, fingerprint = call.service.reads, call.key, call.fingerprint
     known = await reads.result(key) if key is not None else None
-    if known is not None:
-        return call.answer(replayed(known, fingerprint), _settled)
+    again = replayed(known, fingerprint) if known is not None else None
+    if again is not None:
+        return call.answer(again, _settled)
     try:
         swept = await sweeps.run(call.service.writer, sweep, call.meta)
     except QueueFull:
         raise problems.CommandQueueFull from None
     except Unavailable:
         raise problems.LogUnavailable from None
-    if key is not None:
+    if key is not None and not swept.outcome.invites_again:
         # After the last turn: a sweep repeated because this was lost finds nothing due.
         now = call.service.clock.now_ms()
-        await reads.keep_result(swept.outcome.result(key, fingerprint, now))
+        request_id = request.state.request_id
+        await reads.keep_result(swept.outcome.result(key, fingerprint, now, request_id))
     return call.answer(swept.outcome, _settled)
 
 
