@@ -1,7 +1,7 @@
 """What became of a command, and how it is kept for a repeated idempotency key."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -60,6 +60,15 @@ class Outcome:
             facts = self.refusal.facts
             stored = {"refusal": self.refusal.code, "facts": facts, "request_id": request_id}
         return Result(key, fingerprint, orjson.dumps(stored).decode(), self.position, now)
+
+
+class Part(NamedTuple):
+    """Which turn of a long work this is. Each answers how much all of them settled so far."""
+
+    settled: int
+    """By the turns before."""
+    last: bool
+    """Whether the work is done once this turn settles nothing."""
 
 
 def replayed(result: Result, fingerprint: str) -> Outcome | None:

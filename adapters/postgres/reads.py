@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from adapters.entry import EMPTY_HEAD, Entry, Head
-from adapters.ports import Result, Unavailable
+from adapters.ports import Unavailable
 from adapters.postgres import statements, store, tokens
 from adapters.postgres.server import DURABILITY_SETTINGS
 from adapters.postgres.tokens import Token
@@ -118,15 +118,6 @@ class Reads:
 
     # idempotency
 
-    async def result(self, key: str) -> Result | None:
-        """The stored outcome of an idempotency key."""
-        rows = await self._all(statements.RESULTS, [[key]])
-        return Result(*rows[0]) if rows else None
-
-    async def keep_result(self, result: Result) -> None:
-        """Store the outcome of a command of several turns, unless one is stored already."""
-        await self._do(_KEEP_RESULT, [*result])
-
     async def forget_results(self, before: int, limit: int) -> int:
         """Prune outcomes stored before this time (epoch ms); answers how many."""
         return await self._do(statements.FORGET_RESULTS, [before, limit])
@@ -229,7 +220,3 @@ _ENTRIES = (
     "WHERE position > %(after)s {stream} {topic} ORDER BY position LIMIT %(limit)s"
 )
 _DURABILITY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
-_KEEP_RESULT = """
-INSERT INTO command_results (key, fingerprint, answer, position, stored_at)
-VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING
-"""
