@@ -93,6 +93,12 @@ class CommandQueueFull(EdgeRefusal):
 
 
 class LogUnavailable(EdgeRefusal):
+    """The log could not be reached, or was held by others, for as long as a request may wait.
+
+    Should the line have broken while a command was committed, it may have been done all the same:
+    repeated under its key it is never done twice.
+    """
+
     code = "log_unavailable"
     title = "The log cannot be reached"
 
