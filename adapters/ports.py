@@ -27,6 +27,10 @@ class Unavailable(Exception):
     """The store cannot be reached, or what became of a commit is unknown; try again."""
 
 
+class Stalled(Unavailable):
+    """Another session held a lock for too long; the turn was taken back and wrote nothing."""
+
+
 class Result(NamedTuple):
     """A stored outcome of a command with an idempotency key."""
 
@@ -145,8 +149,8 @@ class Committing(Protocol):
     def finish(self) -> None:
         """Wait for the commit.
 
-        Raises `Overtaken` if another writer had a turn since, `Unavailable` if what became of it
-        is unknown; any other error means that nothing was written.
+        Raises `Overtaken` if another writer had a turn since, `Unavailable` (but not `Stalled`)
+        if what became of it is unknown; any other error means that nothing was written.
         """
 
 

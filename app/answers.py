@@ -1,6 +1,7 @@
 """Who waits for a command, and how they are told. Coroutines of one loop are woken together."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -14,23 +15,27 @@ Answer: TypeAlias = Outcome | Exception
 
 @dataclass(slots=True)
 class Waiting:
-    """A request and the future, of a thread or of an event loop, that gets its outcome."""
+    """A request and the future, of a thread or of an event loop, that gets its outcome.
+
+    `since` is when it came, by the monotonic clock, in seconds.
+    """
 
     request: Request
     future: "Future[Outcome] | asyncio.Future[Outcome]"
     loop: asyncio.AbstractEventLoop | None
+    since: float
 
 
 def waiting_thread(request: Request) -> "tuple[Waiting, Future[Outcome]]":
     future: Future[Outcome] = Future()
-    return Waiting(request, future, None), future
+    return Waiting(request, future, None, time.monotonic()), future
 
 
 def waiting_coroutine(
     request: Request, loop: asyncio.AbstractEventLoop
 ) -> "tuple[Waiting, asyncio.Future[Outcome]]":
     future: asyncio.Future[Outcome] = loop.create_future()
-    return Waiting(request, future, loop), future
+    return Waiting(request, future, loop, time.monotonic()), future
 
 
 def answer_all(waiting: Sequence[Waiting], answers: Sequence[Answer]) -> None:

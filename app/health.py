@@ -6,6 +6,8 @@ from adapters.ports import Unavailable
 from adapters.postgres import migrate
 from app.bootstrap import Service
 
+STALLED_SECONDS_MAX = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -45,4 +47,8 @@ def _writer(service: Service) -> Check:
     unreadable = service.writer.unreadable
     if unreadable is not None:
         return Check("writer", False, f"cannot read {unreadable.what}")
+    stalled_seconds = service.writer.stalled_seconds
+    if stalled_seconds >= STALLED_SECONDS_MAX:
+        seen = f"commands wait, and none was committed for {stalled_seconds:.0f} s"
+        return Check("writer", False, seen)
     return Check("writer", service.writer.alive, "runs" if service.writer.alive else "ended")

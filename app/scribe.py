@@ -14,7 +14,7 @@ from adapters.clock import Clock
 from adapters.entry import Entry, Meta, chained
 from adapters.mapper import write_meta, write_state
 from adapters.ports import Batch, Result, Seeing, Snapshot, Store, Transaction, Unavailable, Wanted
-from app.outcome import Outcome, VersionMismatch, replayed
+from app.outcome import Outcome, Part, VersionMismatch, replayed
 from app.renewing import renew_controls
 from app.working_set import WorkingSet
 from domain.ids import HostId
@@ -46,6 +46,23 @@ class Request:
     key: str | None = None
     fingerprint: str = ""
     condition: Condition | None = None
+    part: Part | None = None
+
+    def outcome(self, decision: Decision, position: int) -> Outcome:
+        """What was decided, as the outcome at this position of the log."""
+        answer = decision.answer
+        if self.part is not None and decision.refusal is None:
+            answer += self.part.settled
+        return Outcome(answer, decision.refusal, position)
+
+    def keeps(self, outcome: Outcome) -> bool:
+        """Whether this is the outcome that the same key is to get again."""
+        if self.key is None or outcome.invites_again:
+            return False
+        part = self.part
+        if part is None or outcome.refusal is not None:
+            return True
+        return part.last and bool(outcome.answer == part.settled)
 
 
 class Draft:
@@ -150,7 +167,7 @@ class Scribe:
                 if outcome is None:
                     decision = decide(known.read_set, request.command, now)
                     self._write(decision, request.meta, draft)
-                    outcome = Outcome(decision.answer, decision.refusal, known.head.position)
+                    outcome = request.outcome(decision, known.head.position)
                 self._keep(request, outcome, draft, now)
             draft.outcomes.append(outcome)
         return len(requests)
@@ -218,7 +235,7 @@ class Scribe:
             decision = decide(known.read_set, command, now, found)
             self._write(decision, request.meta, draft)
             known.evict(found)
-            outcome = Outcome(decision.answer, decision.refusal, known.head.position)
+            outcome = request.outcome(decision, known.head.position)
         self._keep(request, outcome, draft, now)
         draft.outcomes.append(outcome)
         return not alone
@@ -241,8 +258,9 @@ class Scribe:
         return Outcome(None, VersionMismatch(version=version), self.known.head.position)
 
     def _keep(self, request: Request, outcome: Outcome, draft: Draft, now: int) -> None:
-        if request.key is not None:
-            result = outcome.result(request.key, request.fingerprint, now)
+        if request.key is not None and request.keeps(outcome):
+            request_id = request.meta.correlation_id
+            result = outcome.result(request.key, request.fingerprint, now, request_id)
             draft.results[request.key] = result
             draft.batch.results.append(result)
 

@@ -1,12 +1,9 @@
 """Sweeps: taking back what nobody renewed, in as many turns of the writer as it takes."""
 
-from dataclasses import dataclass
-
 from adapters.entry import Meta
-from app.outcome import Outcome
+from app.outcome import Outcome, Part
 from app.scribe import Request
 from app.writer import LogWriter
-from domain.refusals import Refusal
 from domain.relay.command import Command
 from domain.relay.connection import LapseConnections
 from domain.relay.expiry import ForgetOldPreferences, ReleaseExpiredCounts, ReleaseExpiredLeases
@@ -21,40 +18,31 @@ SWEEPS: dict[str, tuple[Command, ...]] = {
 TURNS_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """How much the sweep's last command settled in all, or what refused it."""
+async def run(
+    writer: LogWriter, name: str, meta: Meta, key: str | None = None, fingerprint: str = ""
+) -> Outcome:
+    """Sweep until nothing is due; answers how much the last command settled in all.
 
-    settled: int
-    refusal: Refusal | None
-    position: int
-
-    @property
-    def outcome(self) -> Outcome:
-        """As a command's outcome."""
-        answer = None if self.refusal else self.settled
-        return Outcome(answer, self.refusal, self.position)
-
-
-async def run(writer: LogWriter, name: str, meta: Meta) -> Swept:
-    """Sweep until nothing is due. Raises `QueueFull`, `Unavailable`."""
-    settled, position = 0, 0
+    The last turn, which finds nothing due, keeps the answer under the key in its own transaction.
+    Raises `QueueFull`, `Unavailable`.
+    """
     for command in SWEEPS[name]:
         settled = 0
         for _ in range(TURNS_MAX):
-            outcome = await writer.execute(Request(command, meta))
-            position = outcome.position
-            if outcome.refusal is not None:
-                return Swept(settled, outcome.refusal, position)
-            if not outcome.answer:
+            part = Part(settled, command is SWEEPS[name][-1])
+            outcome = await writer.execute(Request(command, meta, key, fingerprint, part=part))
+            if outcome.replayed or outcome.refusal is not None:
+                return outcome
+            if outcome.answer == settled:
                 break
-            settled += outcome.answer
-    return Swept(settled, None, position)
+            settled = outcome.answer
+    return outcome
 
 
 async def sweep(writer: LogWriter, name: str, meta: Meta) -> int:
     """Sweep until nothing is due; answers how much was settled. Raises what refused it."""
-    swept = await run(writer, name, meta)
-    if swept.refusal is not None:
-        raise swept.refusal
-    return swept.settled
+    outcome = await run(writer, name, meta)
+    if outcome.refusal is not None:
+        raise outcome.refusal
+    settled: int = outcome.answer
+    return settled

@@ -47,6 +47,11 @@ class Telemetry:
             ["sweep"],
             registry=self.registry,
         )
+        self.stalled_seconds = Gauge(
+            "tenure_writer_stalled_seconds",
+            "How long commands have been waiting without any being committed",
+            registry=self.registry,
+        )
         self.position = Gauge(
             "tenure_log_position", "The log's head as last seen", registry=self.registry
         )

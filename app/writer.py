@@ -17,10 +17,11 @@ from itertools import islice
 
 from adapters.clock import Clock
 from adapters.mapper import EventMapper, UnreadableEvent
-from adapters.ports import Committing, Overtaken, Result, Store, Unavailable
+from adapters.ports import Committing, Overtaken, Result, Stalled, Store, Unavailable
 from app.answers import Waiting, answer_all, waiting_coroutine, waiting_thread
 from app.inbox import Inbox
 from app.outcome import Outcome
+from app.pulse import Pulse
 from app.recovery import Recovery
 from app.scribe import Draft, Request, Scribe
 from app.telemetry import Telemetry
@@ -30,6 +31,8 @@ from domain.relay.policy import Policy
 COMMANDS_PER_BATCH_MAX = 64
 COMMANDS_DECIDED_AT_ONCE_MAX = 16
 COMMANDS_WAITING_MAX = 4_096
+COMMAND_SECONDS_MAX = 10.0
+"""How long a command may wait for its commit; then it is refused as soon as that is the truth."""
 PREFETCHED_MAX = 4 * COMMANDS_PER_BATCH_MAX
 HOSTS_CACHED_MAX = 100_000
 HOSTS_CACHED_MIN = 16 * COMMANDS_PER_BATCH_MAX
@@ -65,15 +68,21 @@ class LogWriter:
         *,
         hosts_cached_max: int = HOSTS_CACHED_MAX,
         commands_waiting_max: int = COMMANDS_WAITING_MAX,
+        command_seconds_max: float = COMMAND_SECONDS_MAX,
     ) -> None:
         assert hosts_cached_max >= HOSTS_CACHED_MIN
         self._store = store
         self._scribe = Scribe(store, WorkingSet(EventMapper(), policy, hosts_cached_max), clock)
-        self._recovery = Recovery(store, self._scribe, telemetry)
+        self._pulse = Pulse()
+        self._recovery = Recovery(
+            store, self._scribe, telemetry, self._pulse, command_seconds_max, self._take_in
+        )
         self._telemetry = telemetry
+        telemetry.stalled_seconds.set_function(lambda: self.stalled_seconds)
         self._inbox = Inbox()
         self._backlog: deque[Waiting] = deque()
         self._waiting_max = commands_waiting_max
+        self._seconds_max = command_seconds_max
         self._decided: Turn | None = None
         self._committing: Turn | None = None
         self._turns_under_lock = 0
@@ -100,6 +109,12 @@ class LogWriter:
     def unreadable(self) -> UnreadableEvent | None:
         return self._recovery.unreadable
 
+    @property
+    def stalled_seconds(self) -> float:
+        """How long commands have been waiting without any being committed."""
+        with self._gate:
+            return self._pulse.stalled_seconds
+
     def submit(self, request: Request) -> "Future[Outcome]":
         """Hand over a request from a thread. Raises `QueueFull`."""
         waiting, future = waiting_thread(request)
@@ -116,6 +131,7 @@ class LogWriter:
         with self._gate:  # what passes it is answered, though the writer is being stopped
             if self._stopping or len(self._inbox) + len(self._backlog) >= self._waiting_max:
                 raise QueueFull
+            self._pulse.took(waiting)
             self._inbox.put(waiting)
 
     # the writer's thread
@@ -159,9 +175,18 @@ class LogWriter:
         commit = committing.commit if committing is not None else None
         if self._inbox.wait(commit, block=not may_decide):
             self._end_commit()
-        self._backlog.extend(self._inbox.take())
+        self._take_in()
         if not self._must_lock():
             self._prefetch()
+
+    def _take_in(self) -> None:
+        """Take what has arrived; refuse what has waited its time."""
+        self._backlog.extend(self._inbox.take())
+        overdue: list[Waiting] = []
+        came_before = time.monotonic() - self._seconds_max
+        while self._backlog and self._backlog[0].since <= came_before:
+            overdue.append(self._backlog.popleft())
+        answer_all(overdue, [Unavailable("no turn in time")] * len(overdue))
 
     def _prefetch(self) -> None:
         """Begin to look up what comes next, while other things are done."""
@@ -234,6 +259,7 @@ class LogWriter:
             self._start_over(turn, error)
         else:
             self._telemetry.turn(len(turn.waiting), time.perf_counter() - turn.started)
+            self._pulse.committed()
             answer_all(turn.waiting, turn.draft.outcomes)
             if turn.draft.batch.entries:
                 self._telemetry.position.set(turn.draft.batch.entries[-1].position)
@@ -249,7 +275,7 @@ class LogWriter:
             self._backlog.extendleft(reversed(failed.waiting))
             return
         log.warning("a turn failed and is looked into under the lock: %s", type(failure).__name__)
-        unknown = isinstance(failure, Unavailable)
+        unknown = isinstance(failure, Unavailable) and not isinstance(failure, Stalled)
         self._recovery.answer(failed.waiting, failed.draft if unknown else None)
 
     def _run_locked(self) -> None:

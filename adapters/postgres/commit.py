@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from adapters.ports import Batch, Overtaken, Seen, Unavailable, Wanted
+from adapters.ports import Batch, Overtaken, Seen, Stalled, Unavailable, Wanted
 from adapters.postgres import statements
 from adapters.postgres.transaction import ask, told, write
 
@@ -16,6 +16,8 @@ def broken_connections_are_unavailable() -> Iterator[None]:
     """Tell a store that cannot answer now from one that was asked something wrong."""
     try:
         yield
+    except psycopg.errors.LockNotAvailable as error:
+        raise Stalled(type(error).__name__) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Unavailable(type(error).__name__) from error
 

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from adapters.entry import EMPTY_HEAD, Head
-from adapters.ports import Result, Unavailable
+from adapters.ports import Unavailable
 from adapters.postgres import log_pages, statements, store, tokens
 from adapters.postgres.log_pages import Page
 from adapters.postgres.server import DURABILITY_SETTINGS
@@ -124,15 +124,6 @@ class Reads:
         return log_pages.page(after, limit, found)
 
     # idempotency
-
-    async def result(self, key: str) -> Result | None:
-        """The stored outcome of an idempotency key."""
-        rows = await self._all(statements.RESULTS, [[key]])
-        return Result(*rows[0]) if rows else None
-
-    async def keep_result(self, result: Result) -> None:
-        """Store the outcome of a command of several turns, unless one is stored already."""
-        await self._do(_KEEP_RESULT, [*result])
 
     async def forget_results(self, before: int, limit: int) -> int:
         """Prune outcomes stored before this time (epoch ms); answers how many."""
@@ -248,7 +239,3 @@ SELECT cell_id FROM activity_leases
 WHERE user_id = %s AND relay_host_id = %s AND activity_id = %s
 """
 _DURABILITY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
-_KEEP_RESULT = """
-INSERT INTO command_results (key, fingerprint, answer, position, stored_at)
-VALUES (%s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING
-"""

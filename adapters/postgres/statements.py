@@ -83,7 +83,11 @@ RESULTS = (
 KEEP_RESULTS = """
 INSERT INTO command_results (key, fingerprint, answer, position, stored_at)
 SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[])
+ON CONFLICT (key) DO UPDATE SET
+    fingerprint = excluded.fingerprint, answer = excluded.answer,
+    position = excluded.position, stored_at = excluded.stored_at
 """
+"""Under the lock only a refusal that invites to try again, kept by earlier code, is in the way."""
 FORGET_RESULTS = """
 DELETE FROM command_results WHERE key IN (
     SELECT key FROM command_results WHERE stored_at < %s ORDER BY stored_at LIMIT %s

@@ -25,13 +25,16 @@ from projections.relay import volatile
 from projections.relay.cells import CELLS, cell_of
 from projections.relay.reservations import CELL_RESERVATIONS
 
-STATEMENT_TIMEOUT_MS = 30_000
+LOCK_WAIT_MS_MAX = 1_000
+"""A turn that gets no lock so long is taken back; whoever has time left is decided anew."""
+STATEMENT_TIMEOUT_MS = 10_000
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
-CONNECT_SECONDS_MAX = 10
+CONNECT_SECONDS_MAX = 5
 
 WRITER_OPTIONS = " ".join(
     f"-c {name}={value}"
     for name, value in {
+        "lock_timeout": LOCK_WAIT_MS_MAX,
         "statement_timeout": STATEMENT_TIMEOUT_MS,
         "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_TIMEOUT_MS,
         # Every statement of the writer looks up keys: a plan made while the tables were small

@@ -118,11 +118,8 @@ class Call:
         if outcome.replayed:
             headers["Idempotency-Replayed"] = "true"
         if outcome.refusal is not None:
-            path, request_id = self.request.url.path, self.request.state.request_id
-            response = problem_response(outcome.refusal, path, request_id, headers)
-            if outcome.replayed and "retry-after" in response.headers:
-                del response.headers["retry-after"]  # this key keeps its answer
-            return response
+            request_id = outcome.request_id or self.request.state.request_id
+            return problem_response(outcome.refusal, self.request.url.path, request_id, headers)
         if shape is None and outcome.answer is None:
             return Response(None, 204, headers)
         answer = outcome.answer if shape is None else shape(outcome.answer)

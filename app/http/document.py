@@ -108,7 +108,10 @@ def _request_headers(described: Described) -> list[Parts]:
             {
                 "name": "Idempotency-Key",
                 "in": "header",
-                "description": "Makes a repeated request answer as the first one did.",
+                "description": (
+                    "Makes a repeated request answer as the first one did; after an answer "
+                    "with Retry-After it is a new attempt."
+                ),
                 "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
                 "example": "3f0c9d8e",
             }

@@ -93,6 +93,12 @@ class CommandQueueFull(EdgeRefusal):
 
 
 class LogUnavailable(EdgeRefusal):
+    """The log could not be reached, or was held by others, for as long as a request may wait.
+
+    Should the line have broken while a command was committed, it may have been done all the same:
+    repeated under its key it is never done twice.
+    """
+
     code = "log_unavailable"
     title = "The log cannot be reached"
 
@@ -202,7 +208,7 @@ def page(refusal: type[Refusal]) -> str:
     if kind.retry_after_seconds is not None:
         again = (
             f"Try again after {kind.retry_after_seconds} s, then less and less often. "
-            "An idempotency key that was answered keeps its answer: try with a new one."
+            "This answer is not kept: the same idempotency key is a new attempt."
         )
     about = html.escape((refusal.__doc__ or "").strip())
     return (

@@ -18,7 +18,6 @@ from app.http import access, problems
 from app.http.commands import Call, service_of
 from app.http.document import DONE, Answer, Described, operation
 from app.http.models import EpochMs, Form, examples
-from app.outcome import replayed
 from app.writer import QueueFull
 from domain import refusals
 
@@ -156,21 +155,15 @@ async def run_sweep(
 ) -> Response:
     call = await Call.of(request)
     call.caller.require_role(access.OPERATOR)
-    reads, key, fingerprint = call.service.reads, call.key, call.fingerprint
-    known = await reads.result(key) if key is not None else None
-    if known is not None:
-        return call.answer(replayed(known, fingerprint), _settled)
     try:
-        swept = await sweeps.run(call.service.writer, sweep, call.meta)
+        outcome = await sweeps.run(
+            call.service.writer, sweep, call.meta, call.key, call.fingerprint
+        )
     except QueueFull:
         raise problems.CommandQueueFull from None
     except Unavailable:
         raise problems.LogUnavailable from None
-    if key is not None:
-        # After the last turn: a sweep repeated because this was lost finds nothing due.
-        now = call.service.clock.now_ms()
-        await reads.keep_result(swept.outcome.result(key, fingerprint, now))
-    return call.answer(swept.outcome, _settled)
+    return call.answer(outcome, _settled)
 
 
 def _settled(count: int) -> Settled:

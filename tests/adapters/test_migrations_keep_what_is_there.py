@@ -17,7 +17,8 @@ def test_deadlines_move_from_their_hosts_row_to_rows_of_their_own(
         migrate.apply(connection, tmp_path)
         connection.execute(
             "INSERT INTO assignment_liveness VALUES "
-            "('ada', 'desktop', 90, 10, 50, '{\"control:c-1:3\": [50, 10], \"splice:1\": [70, 20]}'),"
+            "('ada', 'desktop', 90, 10, 50,"
+            ' \'{"control:c-1:3": [50, 10], "splice:1": [70, 20]}\'),'
             "('bob', 'laptop', 80, 5, NULL, '{}')"
         )
         migrate.apply(connection)
