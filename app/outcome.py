@@ -42,12 +42,15 @@ class Outcome:
     refusal: Refusal | None
     position: int
     replayed: bool = False
+    request_id: str | None = None
+    """The id of the first request, if this is its outcome once more."""
 
-    def result(self, key: str, fingerprint: str, now: int) -> Result:
+    def result(self, key: str, fingerprint: str, request_id: str | None, now: int) -> Result:
         """The outcome as stored under its key."""
         stored: dict[str, Any] = {"ok": self.answer}
         if self.refusal is not None:
             stored = {"refusal": self.refusal.code, "facts": self.refusal.facts}
+        stored["request_id"] = request_id
         return Result(key, fingerprint, orjson.dumps(stored).decode(), self.position, now)
 
 
@@ -56,7 +59,7 @@ def replayed(result: Result, fingerprint: str) -> Outcome:
     if result.fingerprint != fingerprint:
         return Outcome(None, KeyReused(), result.position)
     stored = orjson.loads(result.answer)
+    answer, refusal = stored.get("ok"), None
     if "refusal" in stored:
         refusal = REFUSALS[stored["refusal"]](**stored["facts"])
-        return Outcome(None, refusal, result.position, replayed=True)
-    return Outcome(stored["ok"], None, result.position, replayed=True)
+    return Outcome(answer, refusal, result.position, True, stored.get("request_id"))

@@ -242,7 +242,8 @@ class Scribe:
 
     def _keep(self, request: Request, outcome: Outcome, draft: Draft, now: int) -> None:
         if request.key is not None:
-            result = outcome.result(request.key, request.fingerprint, now)
+            request_id = request.meta.correlation_id
+            result = outcome.result(request.key, request.fingerprint, request_id, now)
             draft.results[request.key] = result
             draft.batch.results.append(result)
 

@@ -23,7 +23,7 @@ from app.cli.database import (
     say_json,
     settings_of,
 )
-from app.http.answers_cells import row_of
+from app.http.relay.cell_answers import row_of
 from app.settings import Settings
 
 REQUEST_SECONDS_MAX = 10.0
