@@ -7,7 +7,7 @@ import orjson
 
 from adapters.ports import Result
 from domain import refusals
-from domain.refusals import Refusal
+from domain.refusals import Exhausted, Refusal
 
 
 def _tree(refusal: type[Refusal]) -> list[type[Refusal]]:
@@ -44,6 +44,11 @@ class Outcome:
     replayed: bool = False
     request_id: str | None = None
     """The id of the first request, if this is its outcome once more."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its idempotency key keeps it: not when there may be room the next time."""
+        return not isinstance(self.refusal, Exhausted)
 
     def result(self, key: str, fingerprint: str, request_id: str | None, now: int) -> Result:
         """The outcome as stored under its key."""

@@ -241,7 +241,7 @@ class Scribe:
         return Outcome(None, VersionMismatch(version=version), self.known.head.position)
 
     def _keep(self, request: Request, outcome: Outcome, draft: Draft, now: int) -> None:
-        if request.key is not None:
+        if request.key is not None and outcome.lasts:
             request_id = request.meta.correlation_id
             result = outcome.result(request.key, request.fingerprint, request_id, now)
             draft.results[request.key] = result

@@ -48,7 +48,7 @@ ANY_REQUEST = (
 )
 IDEMPOTENCY_KEY = Header(
     "Idempotency-Key",
-    "Makes a repeated request answer as the first one did.",
+    "Makes a repeated request answer as the first one did; after a Retry-After, a new attempt.",
     "^[!-~]{1,255}$",
     "3f0c9d8e",
 )

@@ -216,8 +216,8 @@ def page(refusal: type[Refusal]) -> str:
     again = "The same request cannot succeed later unless something else changes first."
     if kind.retry_after_seconds is not None:
         again = (
-            f"Try again after {kind.retry_after_seconds} s, then less and less often. "
-            "An idempotency key that was answered keeps its answer: try with a new one."
+            f"Try again after {kind.retry_after_seconds} s, then less and less often; "
+            "under the same idempotency key that is a new attempt."
         )
     about = html.escape((refusal.__doc__ or "").strip())
     return (

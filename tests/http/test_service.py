@@ -175,6 +175,7 @@ class TestSweeper:
         assert 'tenure_swept_total{sweep="activity"} 4.0' in text
 
     def test_old_answers_to_keys_are_forgotten(self, edge: Running) -> None:
+        edge.live_cell()
         edge.operator.post("/v1/hosts/u/h/assignment", json={}, headers={"Idempotency-Key": "k"})
         sweeper = self.sweeper(edge)
 

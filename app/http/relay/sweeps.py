@@ -32,7 +32,7 @@ async def run(service: Service, order: Order[SweepPath, None]) -> Outcome:
     if known is not None:
         return replayed(known, order.fingerprint)
     outcome = (await sweeps.run(service.writer, order.path.sweep, order.meta)).outcome
-    if key is not None:
+    if key is not None and outcome.lasts:
         # After the last turn: a sweep repeated because this was lost finds nothing due.
         request_id, now = order.meta.correlation_id, service.clock.now_ms()
         await reads.keep_result(outcome.result(key, order.fingerprint, request_id, now))
