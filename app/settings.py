@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     body_bytes_max: int = Field(default=64 * KIB, ge=KIB, le=16 * KIB * KIB)
     inventory_body_bytes_max: int = Field(default=512 * KIB, ge=KIB, le=16 * KIB * KIB)
+    batch_body_bytes_max: int = Field(default=KIB * KIB, ge=KIB, le=16 * KIB * KIB)
     renewals_body_bytes_max: int = Field(default=KIB * KIB, ge=KIB, le=16 * KIB * KIB)
 
     own_processor: bool = True

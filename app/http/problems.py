@@ -59,6 +59,11 @@ class RouteNotFound(EdgeRefusal):
     title = "Nothing is at this path"
 
 
+class UnknownOperation(EdgeRefusal):
+    code = "unknown_operation"
+    title = "No command that a batch takes has this name"
+
+
 class MethodNotAllowed(EdgeRefusal):
     code = "method_not_allowed"
     title = "This path has no such method"
@@ -138,6 +143,7 @@ TABLE: Mapping[type[Refusal], Kind] = {
     TokenNotAccepted: Kind(401),
     RoleNotAllowed: Kind(403),
     RouteNotFound: Kind(404),
+    UnknownOperation: Kind(404),
     MethodNotAllowed: Kind(405),
     ClockGoesBack: Kind(409),
     VersionMismatch: Kind(412),

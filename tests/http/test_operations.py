@@ -6,11 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
+from app.http.batch import batch
 from app.http.declaration import Endpoint
-from app.http.operation import Changing
+from app.http.operation import Changing, Operation
 from app.http.problems import kind_of
 from app.http.query import Query
-from app.http.surface import endpoints
+from app.http.surface import OPERATIONS, endpoints
 from app.settings import Settings
 from domain.refusals import Exhausted
 from tests.http.running import NOW, Running
@@ -117,3 +118,9 @@ def test_the_same_key_gets_the_first_answer_whole(
         assert told.pop("idempotency-replayed") == "true"
         assert told == {name: it for name, it in first.headers.items() if name not in own}
         assert again.headers["X-Request-ID"] != first.headers["X-Request-ID"]
+
+
+def test_every_operation_that_is_one_command_is_in_batches() -> None:
+    commands = {it.name for it in CHANGING if isinstance(it, Operation)}
+    assert set(batch(OPERATIONS).operations) == commands
+    assert {it.name for it in CHANGING} - commands == {"Sweep"}
