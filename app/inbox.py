@@ -20,8 +20,8 @@ class Inbox:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, waiting: Waiting) -> None:
-        self._waiting.append(waiting)
+    def put(self, *waiting: Waiting) -> None:
+        self._waiting.extend(waiting)
         if self._asleep:
             self._bell.send(b"!")
 

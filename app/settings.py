@@ -33,6 +33,7 @@ class Settings(BaseSettings):
     """JSON lines or lines for people; `auto` asks whether standard error is a terminal."""
     body_bytes_max: int = Field(default=64 * KIB, ge=KIB, le=16 * KIB * KIB)
     inventory_body_bytes_max: int = Field(default=512 * KIB, ge=KIB, le=16 * KIB * KIB)
+    batch_body_bytes_max: int = Field(default=KIB * KIB, ge=KIB, le=16 * KIB * KIB)
     renewals_body_bytes_max: int = Field(default=KIB * KIB, ge=KIB, le=16 * KIB * KIB)
 
     own_processor: bool = True

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
@@ -127,12 +128,21 @@ class LogWriter:
         self._put(waiting)
         return await future
 
-    def _put(self, waiting: Waiting) -> None:
+    def submit_all(self, requests: Sequence[Request]) -> "list[asyncio.Future[Outcome]]":
+        """Hand over requests from a coroutine, in order, all or none. Raises `QueueFull`."""
+        loop = asyncio.get_running_loop()
+        pairs = [waiting_coroutine(request, loop) for request in requests]
+        self._put(*[waiting for waiting, _ in pairs])
+        return [future for _, future in pairs]
+
+    def _put(self, *waiting: Waiting) -> None:
         with self._gate:  # what passes it is answered, though the writer is being stopped
-            if self._stopping or len(self._inbox) + len(self._backlog) >= self._waiting_max:
+            queued = len(self._inbox) + len(self._backlog)
+            if self._stopping or queued + len(waiting) > self._waiting_max:
                 raise QueueFull
-            self._pulse.took(waiting)
-            self._inbox.put(waiting)
+            for it in waiting:
+                self._pulse.took(it)
+            self._inbox.put(*waiting)
 
     # the writer's thread
 

@@ -24,7 +24,7 @@ from app.cli.database import (
     settings_of,
 )
 from app.cli.times import clock_time
-from app.http.answers_cells import row_of
+from app.http.relay.cell_answers import row_of
 from app.settings import Settings
 
 REQUEST_SECONDS_MAX = 10.0

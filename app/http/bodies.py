@@ -1,25 +1,18 @@
 """Reading a request's body: its type, its size, its form."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
-from app.http.problems import BodyTooLarge, BrokenJson, ContentTypeNotJson, InvalidRequest
+from app.http.problems import BodyTooLarge, BrokenJson, ContentTypeNotJson, InvalidForm
 
 ERRORS_TOLD_MAX = 20
 WHERE_LENGTH_MAX = 100
 
 T = TypeVar("T")
-
-
-class InvalidForm(InvalidRequest):
-    """The request has the wrong form; `errors` says where, never with which value."""
-
-    def __init__(self, errors: list[dict[str, str]]) -> None:
-        super().__init__()
-        self.errors = errors
 
 
 def form_errors(errors: Sequence[Any], *where: str) -> list[dict[str, str]]:
@@ -32,21 +25,20 @@ def form_errors(errors: Sequence[Any], *where: str) -> list[dict[str, str]]:
     return told
 
 
-async def read_body(request: Request, bytes_max: int) -> bytes:
+async def read_body(headers: Mapping[bytes, bytes], receive: Receive, bytes_max: int) -> bytes:
     """The body as sent. Refuses `content_type_not_json`, `body_too_large`."""
-    headers = request.headers
-    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
+    media_type = headers.get(b"content-type", b"")
+    if media_type.partition(b";")[0].strip().lower() != b"application/json":
         raise ContentTypeNotJson
-    declared = headers.get("content-length", "0")
-    if declared.isdecimal() and int(declared[:20]) > bytes_max:
+    declared = headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared[:20]) > bytes_max:
         raise BodyTooLarge(bytes_max=bytes_max)
-    message = await request.receive()
+    message = await receive()
     body: bytes = message.get("body", b"")
     while message.get("more_body", False):
         if len(body) > bytes_max:
             raise BodyTooLarge(bytes_max=bytes_max)
-        message = await request.receive()
+        message = await receive()
         body += message.get("body", b"")
     if message["type"] == "http.disconnect":
         raise ClientDisconnect

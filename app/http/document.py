@@ -1,21 +1,22 @@
 """The OpenAPI document: what each route takes and answers, with an example of everything.
 
-A route says what it is once, in `operation(…)`; statuses that follow from that (a body can be too
-large, a role can be wrong) are added here and nowhere else.
+Endpoints say what they are; statuses that follow from that (a body can be too large, a role can be
+wrong) are added here and nowhere else.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, TypeAlias, get_type_hints
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
-from adapters.postgres.tokens import Role
 from app.http import problems
+from app.http.declaration import Answer, Endpoint, Header, Parameters
 from app.http.models import example
 from app.outcome import KeyReused
 from domain.refusals import Refusal
@@ -41,82 +42,73 @@ HEADERS: Mapping[str, Parts] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A success: its status, the type of its content and an example."""
-
-    description: str
-    status: int = 200
-    model: Any = None
-    example: Any = None
-    headers: tuple[str, ...] = ()
-    media_type: str = "application/json"
-
-
-DONE = Answer("Done; there is nothing to say.", 204)
+ANY_REQUEST = (
+    Header("X-Request-ID", "Returned, and stored with what the request changes."),
+    Header("traceparent", "W3C trace context; returned and stored if it is well-formed."),
+)
+IDEMPOTENCY_KEY = Header(
+    "Idempotency-Key",
+    "Makes a repeated request answer as the first one did; after a Retry-After, a new attempt.",
+    "^[!-~]{1,255}$",
+    "3f0c9d8e",
+)
 COMMAND_HEADERS = ("Log-Position", "Idempotency-Replayed")
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """All that a route says about itself."""
+def _route(endpoint: Endpoint) -> APIRoute:
+    """The endpoint as FastAPI describes one; it is not called."""
 
-    name: str
-    summary: str
-    tag: str
-    answers: tuple[Answer, ...]
-    roles: tuple[Role, ...] = ()
-    forms: Forms = ()
-    refusals: tuple[type[Refusal], ...] = ()
-    command: bool = False
-    takes_parameters: bool = True
-    headers: tuple[Parts, ...] = field(default=())
+    async def described(**_: object) -> None: ...
 
-
-def operation(described: Described) -> Parts:
-    """The arguments of the route's decorator."""
-    parts: Parts = {"parameters": [*_request_headers(described), *described.headers]}
-    if described.roles:
+    parameters = (*_parameters(endpoint.path), *_parameters(endpoint.query))
+    described.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    parts: Parts = {"parameters": [*_request_headers(endpoint)]}
+    if endpoint.roles:
         parts["security"] = [{"bearer": []}]
-        parts["x-roles"] = list(described.roles)
-    if described.forms:
-        parts["requestBody"] = _request_body(described.forms)
-    responses = {answer.status: _answer(answer, described) for answer in described.answers}
-    return {
-        "operation_id": described.name,
-        "summary": described.summary,
-        "tags": [described.tag],
-        "status_code": described.answers[0].status,
-        "response_model": None,
-        "response_class": Response,
-        "responses": {**responses, **_problems(described)},
-        "openapi_extra": parts,
+        parts["x-roles"] = list(endpoint.roles)
+    if endpoint.body.forms:
+        parts["requestBody"] = _request_body(endpoint.body.forms)
+    answers = (endpoint.answer, *endpoint.other_answers)
+    responses: ByStatus = {answer.status: _answer(answer, endpoint) for answer in answers}
+    return APIRoute(
+        endpoint.template,
+        described,
+        methods=[endpoint.method],
+        operation_id=endpoint.name,
+        summary=endpoint.summary,
+        tags=[endpoint.tag],
+        status_code=endpoint.answer.status,
+        response_model=None,
+        response_class=Response,
+        responses={**responses, **_problems(endpoint)},
+        openapi_extra=parts,
+    )
+
+
+def _parameters(model: type[Parameters]) -> Iterator[Parameter]:
+    annotations = get_type_hints(model, include_extras=True)
+    for name, it in model.model_fields.items():
+        default = Parameter.empty if it.is_required() else it.default
+        yield Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotations[name], default=default)
+
+
+def _request_headers(endpoint: Endpoint) -> Iterator[Parts]:
+    yield from (_header(it) for it in ANY_REQUEST)
+    if endpoint.keyed:
+        yield _header(IDEMPOTENCY_KEY)
+    yield from (_header(it) for it in (*endpoint.headers, *endpoint.more_headers))
+
+
+def _header(header: Header) -> Parts:
+    schema = {"type": "string", "pattern": header.pattern}
+    told: Parts = {
+        "name": header.name,
+        "in": "header",
+        "description": header.description,
+        "schema": {name: it for name, it in schema.items() if it is not None},
+        "example": header.example,
     }
-
-
-def _request_headers(described: Described) -> list[Parts]:
-    headers = [
-        ("X-Request-ID", "Returned, and stored with what the request changes."),
-        ("traceparent", "W3C trace context; returned and stored if it is well-formed."),
-    ]
-    listed: list[Parts] = [
-        {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
-        for name, text in headers
-    ]
-    if described.command:
-        listed.append(
-            {
-                "name": "Idempotency-Key",
-                "in": "header",
-                "description": (
-                    "Makes a repeated request answer as the first one did; after an answer "
-                    "with Retry-After it is a new attempt."
-                ),
-                "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-                "example": "3f0c9d8e",
-            }
-        )
-    return listed
+    return {name: it for name, it in told.items() if it is not None}
 
 
 def _request_body(forms: Forms) -> Parts:
@@ -126,8 +118,8 @@ def _request_body(forms: Forms) -> Parts:
     return {"required": True, "content": {"application/json": content}}
 
 
-def _answer(answer: Answer, described: Described) -> Parts:
-    names = ("X-Request-ID", *answer.headers, *(COMMAND_HEADERS if described.command else ()))
+def _answer(answer: Answer, endpoint: Endpoint) -> Parts:
+    names = ("X-Request-ID", *answer.headers, *(COMMAND_HEADERS if endpoint.keyed else ()))
     told: Parts = {
         "description": answer.description,
         "headers": {name: HEADERS[name] for name in names},
@@ -141,23 +133,24 @@ def _answer(answer: Answer, described: Described) -> Parts:
     return told
 
 
-def _problems(described: Described) -> ByStatus:
-    """The problems a route can answer, by status."""
+def _problems(endpoint: Endpoint) -> ByStatus:
+    """The problems an endpoint can answer, by status."""
     by_status: dict[int, list[type[Refusal]]] = {}
-    for refusal in (*described.refusals, *_implied(described)):
+    listed = (*endpoint.refusals, *endpoint.more_refusals, *_implied(endpoint))
+    for refusal in dict.fromkeys(listed):
         by_status.setdefault(problems.kind_of(refusal).status, []).append(refusal)
     return {status: _problem(listed) for status, listed in sorted(by_status.items())}
 
 
-def _implied(described: Described) -> Refusals:
+def _implied(endpoint: Endpoint) -> Refusals:
     yield problems.InternalError
-    if described.takes_parameters or described.forms:
+    if endpoint.takes_parameters or endpoint.body.forms:
         yield problems.InvalidRequest
-    if described.roles:
+    if endpoint.roles:
         yield from (problems.TokenNotAccepted, problems.RoleNotAllowed, problems.LogUnavailable)
-    if described.forms:
+    if endpoint.body.forms:
         yield from (problems.BrokenJson, problems.BodyTooLarge, problems.ContentTypeNotJson)
-    if described.command:
+    if endpoint.keyed:
         yield from (problems.BadIdempotencyKey, KeyReused, problems.CommandQueueFull)
 
 
@@ -208,16 +201,17 @@ PROBLEM_SCHEMA: Parts = {
 }
 
 
-def document(app: FastAPI, forms: Forms) -> Parts:
+def document(app: FastAPI, endpoints: Sequence[Endpoint]) -> Parts:
     """The whole document."""
     told: Parts = get_openapi(
         title=app.title,
         version=app.version,
         description=app.description,
-        routes=app.routes,
+        routes=[_route(it) for it in endpoints],
     )
     components = told.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
+    forms = [form for it in endpoints for form in it.body.forms]
     _, definitions = models_json_schema([(form, "validation") for form in forms], ref_template=REF)
     schemas.update(definitions["$defs"])
     schemas["Problem"] = PROBLEM_SCHEMA

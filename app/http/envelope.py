@@ -6,12 +6,11 @@ Plain ASGI: a request costs one wrapped `send` and nothing else.
 import logging
 import re
 import time
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapters.clock import Ids
-from app.http.problems import InternalError, problem_response
+from app.http.problems import InternalError, problem_reply
 from app.telemetry import Telemetry
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
@@ -54,9 +53,8 @@ class Envelope:
             log.exception("a request failed", extra=extra)
             if status:
                 raise
-            refusal = InternalError()
-            answer = problem_response(refusal, scope["path"], request_id)
-            await answer(scope, receive, enveloped)
+            reply = problem_reply(InternalError(), scope["path"], request_id)
+            await reply(scope, receive, enveloped)
         operation = _operation(scope)
         self._telemetry.request(operation, status)
         if self._access_lines:
@@ -87,5 +85,4 @@ class Envelope:
 
 
 def _operation(scope: Scope) -> str:
-    route: Any = scope.get("route")
-    return getattr(route, "operation_id", None) or UNMATCHED
+    return str(scope["state"].get("operation", UNMATCHED))

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import orjson
-from starlette.responses import Response
 
+from adapters.ports import Unavailable
+from app.http.reply import Headers, Reply
 from app.outcome import REFUSALS, KeyReused, VersionMismatch
+from app.writer import QueueFull
 from domain import refusals
 from domain.refusals import Refusal
 
@@ -57,6 +59,11 @@ class RouteNotFound(EdgeRefusal):
     title = "Nothing is at this path"
 
 
+class UnknownOperation(EdgeRefusal):
+    code = "unknown_operation"
+    title = "No command that a batch takes has this name"
+
+
 class MethodNotAllowed(EdgeRefusal):
     code = "method_not_allowed"
     title = "This path has no such method"
@@ -80,6 +87,14 @@ class ContentTypeNotJson(EdgeRefusal):
 class InvalidRequest(EdgeRefusal):
     code = "invalid_request"
     title = "The request does not have the documented form"
+
+
+class InvalidForm(InvalidRequest):
+    """The request has the wrong form; `errors` says where, never with which value."""
+
+    def __init__(self, errors: list[dict[str, str]]) -> None:
+        super().__init__()
+        self.errors = errors
 
 
 class InternalError(EdgeRefusal):
@@ -134,6 +149,7 @@ TABLE: Mapping[type[Refusal], Kind] = {
     TokenNotAccepted: Kind(401),
     RoleNotAllowed: Kind(403),
     RouteNotFound: Kind(404),
+    UnknownOperation: Kind(404),
     MethodNotAllowed: Kind(405),
     ClockGoesBack: Kind(409),
     VersionMismatch: Kind(412),
@@ -163,13 +179,23 @@ def all_problems() -> Iterator[type[Refusal]]:
 BY_CODE: Mapping[str, type[Refusal]] = {it.code: it for it in all_problems()}
 
 
-def problem(
-    refusal: Refusal, instance: str, request_id: str, more: Mapping[str, object] | None = None
-) -> dict[str, object]:
+def refusal_of(error: BaseException) -> Refusal | None:
+    """What an error says to a client; None when it is a mistake of the service."""
+    match error:
+        case Refusal():
+            return error
+        case QueueFull():
+            return CommandQueueFull()
+        case Unavailable():
+            return LogUnavailable()
+    return None
+
+
+def problem(refusal: Refusal, instance: str, request_id: str) -> dict[str, object]:
     """The members of a problem."""
     kind = kind_of(type(refusal))
     facts = ", ".join(f"{name} is {value}" for name, value in refusal.facts.items())
-    return {
+    told: dict[str, object] = {
         "type": f"/problems/{refusal.code}",
         "title": refusal.title,
         "status": kind.status,
@@ -178,26 +204,21 @@ def problem(
         "code": refusal.code,
         "request_id": request_id,
         **refusal.facts,
-        **(more or {}),
     }
+    if isinstance(refusal, InvalidForm):
+        told["errors"] = refusal.errors
+    return told
 
 
-def problem_response(
-    refusal: Refusal,
-    instance: str,
-    request_id: str,
-    headers: Mapping[str, str] | None = None,
-    more: Mapping[str, object] | None = None,
-) -> Response:
+def problem_reply(refusal: Refusal, instance: str, request_id: str, headers: Headers = ()) -> Reply:
     """The answer for a refusal."""
     kind = kind_of(type(refusal))
-    sent = dict(headers or {})
+    sent = [*headers, (b"content-type", MEDIA_TYPE.encode())]
     if kind.retry_after_seconds is not None:
-        sent["Retry-After"] = str(kind.retry_after_seconds)
+        sent.append((b"retry-after", b"%d" % kind.retry_after_seconds))
     if kind.status == 401:
-        sent["WWW-Authenticate"] = "Bearer"
-    body = orjson.dumps(problem(refusal, instance, request_id, more))
-    return Response(body, kind.status, sent, MEDIA_TYPE)
+        sent.append((b"www-authenticate", b"Bearer"))
+    return Reply(kind.status, sent, orjson.dumps(problem(refusal, instance, request_id)))
 
 
 def page(refusal: type[Refusal]) -> str:

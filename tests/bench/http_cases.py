@@ -16,6 +16,8 @@ from tests.bench.result import Case
 from tests.crash.service import RUN, START_SECONDS_MAX, free_port, until_answers
 
 CONNECTIONS = 64
+BATCH, BATCHING = 64, 2
+"""Commands in a batch, and connections that send batches."""
 SECONDS = 4.0
 WARM_UP_SECONDS = 1.0
 PATH = "/v1/hosts/user/{host}/assignment"
@@ -29,6 +31,7 @@ def http_cases(new_database: Callable[[], str]) -> Iterator[Case]:
     for processes in (1, 2):
         with services(new_database(), processes) as (ports, token):
             rate = measure(ports, token)
+            batches = measure(ports, token, BATCH) if processes == 1 else None
         ratio = rate.per_second / plain.per_second
         if processes == 1:
             yield Case(
@@ -39,6 +42,10 @@ def http_cases(new_database: Callable[[], str]) -> Iterator[Case]:
                 p99_ms_max=60,
                 ratio_min=0.45,
             )
+            assert batches is not None
+            per_second = batches.per_second * BATCH
+            rate = Rate(per_second, batches.p50_ms, batches.p99_ms)
+            yield Case(f"HTTP assign in batches of {BATCH}, {BATCHING} connections", rate)
         else:
             yield Case("HTTP assign, 2 processes on one database", rate, ratio)
 
@@ -104,20 +111,21 @@ def services(dsn: str, processes: int) -> Iterator[tuple[list[int], str]]:
         yield ports, token
 
 
-def measure(ports: list[int], token: str) -> Rate:
-    run(ports, token, WARM_UP_SECONDS, "warm-up")
-    return Rate.median([run(ports, token, SECONDS, f"run-{n}") for n in range(RUNS)])
+def measure(ports: list[int], token: str, batch: int = 0) -> Rate:
+    run(ports, token, WARM_UP_SECONDS, f"warm-up-{batch}", batch)
+    return Rate.median([run(ports, token, SECONDS, f"run-{batch}-{n}", batch) for n in range(RUNS)])
 
 
-def run(ports: list[int], token: str, seconds: float, prefix: str) -> Rate:
+def run(ports: list[int], token: str, seconds: float, prefix: str, batch: int) -> Rate:
     """One burst of load from another process."""
     plan = {
         "ports": ports,
         "path": PATH,
         "token": token,
-        "connections": CONNECTIONS,
+        "connections": BATCHING if batch else CONNECTIONS,
         "seconds": seconds,
         "prefix": prefix,
+        "batch": batch,
     }
     command = [sys.executable, "-m", "tests.bench.http_load", json.dumps(plan)]
     told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import orjson
 import uvloop
 
 from tests.bench.load import Rate
@@ -29,14 +30,30 @@ class Plan:
     connections: int
     seconds: float
     prefix: str
+    batch: int = 0
+    """How many commands a request carries; none: it is one itself."""
 
     def request(self, host: str) -> bytes:
-        body = b"{}"
+        path, body = self.path.format(host=host), b"{}"
+        if self.batch:
+            path, body = "/v1/commands", self._batch(host)
         return (
-            f"POST {self.path.format(host=host)} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+            f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
             f"authorization: Bearer {self.token}\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\n\r\n"
         ).encode() + body
+
+    def _batch(self, host: str) -> bytes:
+        paths = [
+            {"user_id": "user", "relay_host_id": f"{host}-{it:03}"} for it in range(self.batch)
+        ]
+        commands = [{"operation": "Assign", "path": path, "body": {}} for path in paths]
+        return orjson.dumps({"commands": commands})
+
+    def answered(self, head: bytes, body: bytes) -> bool:
+        """Whether the answer is a success, for each command of a batch."""
+        succeeded = head.startswith(b"HTTP/1.1 200")
+        return succeeded and body.count(b'"status":200') == self.batch
 
 
 class Connection(asyncio.Protocol):
@@ -69,7 +86,7 @@ class Connection(asyncio.Protocol):
         if len(body) < length:
             return
         self.latencies.append(time.perf_counter() - self.started)
-        self.failed += not head.startswith(b"HTTP/1.1 200")
+        self.failed += not self.plan.answered(head, body)
         self.received = body[length:]
         self.ask()
 

@@ -208,6 +208,7 @@ def _(edge: Running, _: pytest.MonkeyPatch) -> httpx.Response:
 
 @case("idempotency_key_reused")
 def _(edge: Running, _: pytest.MonkeyPatch) -> httpx.Response:
+    edge.live_cell()
     path, headers = "/v1/hosts/u/h/assignment", {"Idempotency-Key": "k"}
     edge.live_cell()
     edge.operator.post(path, json={}, headers=headers)

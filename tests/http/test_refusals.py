@@ -14,6 +14,7 @@ from tests.http.running import Running, described
 NOT_OVER_HTTP = {
     "activity_lease_shape_mismatch": "a control lease weighs one unit in every history",
     "invalid_regional_rehome_cohort": "a setting, refused at start",
+    "unknown_operation": "in the results of a batch only",
 }
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: every route, every role."""
+"""Who may speak for what, and what is known of tokens."""
 
 from typing import Any
 
@@ -7,68 +7,8 @@ import psycopg
 import pytest
 
 from adapters.postgres import tokens
-from adapters.postgres.tokens import Role
 from app.tokens import CACHE_SECONDS_MAX
-from tests.http.running import NOW, Running, described
-
-BOUND: dict[Role, str | None] = {
-    "client": "u-17/desktop-1",
-    "cell": "c-1",
-    "operator": None,
-    "auditor": None,
-    "developer": None,
-}
-PATH = {
-    "user_id": "u-17",
-    "relay_host_id": "desktop-1",
-    "cell_id": "c-1",
-    "sweep": "activity",
-    "code": "broken_json",
-}
-BARRED = (401, 403)
-
-
-def operations() -> list[tuple[str, str, dict[str, Any]]]:
-    """Method, path and description of every route, with the path filled in."""
-    return [
-        (method.upper(), path.format(**PATH), operation)
-        for path, methods in described()["paths"].items()
-        for method, operation in methods.items()
-    ]
-
-
-OPERATIONS = operations()
-
-
-def ask(client: httpx.Client, method: str, path: str, operation: dict[str, Any]) -> int:
-    """The status of the route's answer to its own example."""
-    body = None
-    if "requestBody" in operation:
-        shown = operation["requestBody"]["content"]["application/json"]["examples"]
-        body = next(iter(shown.values()))["value"]
-    with client.stream(method, path, json=body) as answer:
-        return answer.status_code
-
-
-@pytest.mark.parametrize("role", [*BOUND, None])
-def test_a_role_may_do_what_the_document_says(edge: Running, role: Role | None) -> None:
-    edge.live_cell()
-    client = edge.client(role, BOUND[role] if role else None)
-    for method, path, operation in OPERATIONS:
-        status = ask(client, method, path, operation)
-        allowed = operation.get("x-roles")
-        if allowed is None:
-            assert status not in BARRED, operation["operationId"]
-        elif role is None:
-            assert status == 401, operation["operationId"]
-        else:
-            barred = status in BARRED
-            assert barred is (role not in allowed), operation["operationId"]
-
-
-def test_an_operator_may_call_every_route() -> None:
-    for _, _, operation in OPERATIONS:
-        assert "operator" in operation.get("x-roles", ["operator"])
+from tests.http.running import NOW, Running
 
 
 def test_a_client_speaks_for_its_own_host_only(edge: Running) -> None:

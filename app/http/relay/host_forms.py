@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 from pydantic.json_schema import WithJsonSchema
 
 from app.http.models import (
@@ -137,13 +137,3 @@ class Activated:
     """The activity id of a live control."""
 
     activity_id: str
-
-
-ASSIGN = TypeAdapter(AssignForm)
-VERIFICATION = TypeAdapter(VerificationForm)
-TARGET = TypeAdapter(TargetForm)
-ACTIVITY_COUNT = TypeAdapter(ActivityCountForm)
-ACTIVITY = TypeAdapter(ActivityForm)
-RELEASE = TypeAdapter(ReleaseForm)
-RENEW = TypeAdapter(RenewForm)
-CONTROL = TypeAdapter(ControlForm)

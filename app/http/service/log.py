@@ -8,21 +8,18 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import orjson
-from fastapi import APIRouter, Query
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import Query as InQuery
 
 from adapters.entry import Entry
 from adapters.postgres.log_pages import LOOKED_AT_ENTRIES_MAX, Page
-from app.http import access, events, problems
-from app.http.commands import service_of
-from app.http.document import Answer, Described, operation
+from app.http import events, problems
+from app.http.access import READERS
+from app.http.declaration import GET, Answer, Endpoint, Header, NoParameters, Parameters
 from app.http.models import TEXT_PATTERN
-from app.http.questions import MinPosition, WaitMs, answered, reached
+from app.http.query import Asked, AtPosition, Query, answered
+from app.http.reply import Reply
 from app.tokens import STREAM_OUTLIVES_SECONDS_MAX
 from domain.limits import SAFE_INTEGER_MAX
-
-router = APIRouter(prefix="/v1/log")
 
 PAGE_ENTRIES_DEFAULT = 100
 PAGE_ENTRIES_MAX = 1_000
@@ -42,18 +39,41 @@ STREAM_TOLD = (
 FOREVER = "private, max-age=31536000, immutable"
 
 After = Annotated[
-    int, Query(ge=0, le=SAFE_INTEGER_MAX, description="Only entries after this position.")
+    int, InQuery(ge=0, le=SAFE_INTEGER_MAX, description="Only entries after this position.")
 ]
 Stream = Annotated[
-    str | None, Query(max_length=STREAM_LENGTH_MAX, pattern=TEXT_PATTERN, examples=["cell:c-1"])
+    str | None, InQuery(max_length=STREAM_LENGTH_MAX, pattern=TEXT_PATTERN, examples=["cell:c-1"])
 ]
 Topic = Annotated[
-    str | None, Query(max_length=TOPIC_LENGTH_MAX, pattern=TEXT_PATTERN, examples=["host.placed"])
+    str | None,
+    InQuery(max_length=TOPIC_LENGTH_MAX, pattern=TEXT_PATTERN, examples=["host.placed"]),
 ]
 Cursor = Annotated[
     str | None,
-    Query(max_length=CURSOR_LENGTH_MAX, description="`next` of a page; it replaces `after`."),
+    InQuery(max_length=CURSOR_LENGTH_MAX, description="`next` of a page; it replaces `after`."),
 ]
+
+
+class Following(Parameters):
+    """What to send."""
+
+    after: After = 0
+    stream: Stream = None
+    topic: Topic = None
+
+
+class Paging(Parameters):
+    """Which entries a page holds."""
+
+    after: After = 0
+    cursor: Cursor = None
+    limit: Annotated[int, InQuery(ge=1, le=PAGE_ENTRIES_MAX)] = PAGE_ENTRIES_DEFAULT
+    stream: Stream = None
+    topic: Topic = None
+
+
+class PageQuery(AtPosition, Paging):
+    """A page, and how new it must be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,55 +175,24 @@ PAGE = {"entries": [ENTRY], "next": cursor_of(7)}
 HEAD = {name: ENTRY[name] for name in ("position", "chain", "recorded_at")}
 
 
-@router.get(
-    "",
-    **operation(
-        Described(
-            "ReadLog",
-            "A page of the log; one short of the head never changes",
-            "log",
-            (
-                Answer(
-                    PAGE_TOLD,
-                    model=LogPage,
-                    example=PAGE,
-                    headers=("Log-Position", "ETag", "Link", "Cache-Control"),
-                ),
-                Answer("The page is the one you have.", 304, headers=("ETag",)),
-            ),
-            access.READERS,
-            refusals=(problems.BadCursor, problems.PositionNotReached),
-            headers=({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}},),
-        )
-    ),
-)
-async def read_log(
-    request: Request,
-    after: After = 0,
-    cursor: Cursor = None,
-    limit: Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX)] = PAGE_ENTRIES_DEFAULT,
-    stream: Stream = None,
-    topic: Topic = None,
-    min_position: MinPosition = None,
-    wait_ms: WaitMs = 0,
-) -> Response:
-    service = service_of(request)
-    (await access.identify(request, service)).require_role(access.READERS)
-    if cursor is not None:
-        after = position_of(cursor)
-    await reached(service, min_position, wait_ms)
-    page = await service.reads.page(after, limit, stream, topic)
+async def read_log(asked: Asked[NoParameters, PageQuery, None]) -> Reply:
+    query = asked.query
+    after = query.after if query.cursor is None else position_of(query.cursor)
+    page = await asked.service.reads.page(after, query.limit, query.stream, query.topic)
     follows = cursor_of(page.looked_to)
-    filters = {"stream": stream, "topic": topic}
-    asked = {"limit": limit, **{name: it for name, it in filters.items() if it is not None}}
-    headers = {"Link": f'</v1/log?{urlencode({"cursor": follows, **asked})}>; rel="next"'}
-    if len(page.entries) == limit or page.looked_to < page.head:
-        headers |= {"ETag": _etag(after, page), "Cache-Control": FOREVER}
-        headers["Vary"] = "Authorization"
-        if request.headers.get("if-none-match") == headers["ETag"]:
-            return Response(None, 304, headers)
+    filters = {"stream": query.stream, "topic": query.topic}
+    asked_for = {
+        "limit": query.limit,
+        **{name: it for name, it in filters.items() if it is not None},
+    }
+    headers = {"link": f'</v1/log?{urlencode({"cursor": follows, **asked_for})}>; rel="next"'}
+    if len(page.entries) == query.limit or page.looked_to < page.head:
+        headers |= {"etag": _etag(after, page), "cache-control": FOREVER}
+        headers["vary"] = "Authorization"
+        if asked.header(b"if-none-match") == headers["etag"]:
+            return Reply(304, [(name.encode(), it.encode()) for name, it in headers.items()])
     shown = {"entries": [entry_json(entry) for entry in page.entries], "next": follows}
-    return answered(shown, page.head, headers)
+    return answered(shown, page.head, headers.items())
 
 
 def _etag(after: int, page: Page) -> str:
@@ -212,65 +201,71 @@ def _etag(after: int, page: Page) -> str:
     return f'"{after}-{page.looked_to}-{len(page.entries)}-{chain}"'
 
 
-@router.get(
-    "/head",
-    **operation(
-        Described(
-            "ReadLogHead",
-            "How far the log goes, and the value that all of it hashes to",
-            "log",
-            (Answer("The head.", model=LogHead, example=HEAD, headers=("Log-Position",)),),
-            access.READERS,
-            refusals=(problems.PositionNotReached,),
-        )
-    ),
-)
-async def read_log_head(
-    request: Request, min_position: MinPosition = None, wait_ms: WaitMs = 0
-) -> Response:
-    service = service_of(request)
-    (await access.identify(request, service)).require_role(access.READERS)
-    await reached(service, min_position, wait_ms)
-    head = await service.reads.head()
+async def read_log_head(asked: Asked[NoParameters, AtPosition, None]) -> Reply:
+    head = await asked.service.reads.head()
     shown = LogHead(head.position, head.chain.hex(), rfc3339(head.recorded_at))
     return answered(shown, head.position)
 
 
-@router.get(
-    "/stream",
-    **operation(
-        Described(
-            "FollowLog",
-            "The log as server-sent events: `id` is the position, `data` an entry",
-            "log",
-            (Answer(STREAM_TOLD, media_type="text/event-stream"),),
-            access.READERS,
-            refusals=(problems.TooManyStreams,),
-            headers=(
-                {
-                    "name": "Last-Event-ID",
-                    "in": "header",
-                    "description": "Continue after this position; it replaces `after`.",
-                    "schema": {"type": "string"},
-                },
-            ),
-        )
-    ),
-)
-async def follow_log(
-    request: Request, after: After = 0, stream: Stream = None, topic: Topic = None
-) -> Response:
-    service = service_of(request)
-
-    async def allow() -> None:
-        (await access.identify(request, service)).require_role(access.READERS)
-
-    await allow()
+async def follow_log(asked: Asked[NoParameters, Following, None]) -> events.EventStream:
+    service, after = asked.service, asked.query.after
     if service.streams >= events.STREAMS_MAX:
         raise problems.TooManyStreams(streams_max=events.STREAMS_MAX)
-    last = request.headers.get("last-event-id", "")
+    last = asked.header(b"last-event-id") or ""
     if last.isdecimal() and last.isascii() and len(last) <= len(str(SAFE_INTEGER_MAX)):
         after = min(int(last), SAFE_INTEGER_MAX)
     return events.EventStream(
-        service, after, stream, topic, lambda it: orjson.dumps(entry_json(it)), allow
+        service,
+        after,
+        asked.query.stream,
+        asked.query.topic,
+        lambda it: orjson.dumps(entry_json(it)),
+        asked.allow,
     )
+
+
+OPERATIONS: tuple[Endpoint, ...] = (
+    Query(
+        "ReadLog",
+        GET,
+        "/v1/log",
+        tag="log",
+        summary="A page of the log; one short of the head never changes",
+        query=PageQuery,
+        headers=(Header("If-None-Match"),),
+        roles=READERS,
+        ask=read_log,
+        answer=Answer(
+            PAGE_TOLD,
+            model=LogPage,
+            example=PAGE,
+            headers=("Log-Position", "ETag", "Link", "Cache-Control"),
+        ),
+        other_answers=(Answer("The page is the one you have.", 304, headers=("ETag",)),),
+        refusals=(problems.BadCursor,),
+    ),
+    Query(
+        "ReadLogHead",
+        GET,
+        "/v1/log/head",
+        tag="log",
+        summary="How far the log goes, and the value that all of it hashes to",
+        query=AtPosition,
+        roles=READERS,
+        ask=read_log_head,
+        answer=Answer("The head.", model=LogHead, example=HEAD, headers=("Log-Position",)),
+    ),
+    Query(
+        "FollowLog",
+        GET,
+        "/v1/log/stream",
+        tag="log",
+        summary="The log as server-sent events: `id` is the position, `data` an entry",
+        query=Following,
+        headers=(Header("Last-Event-ID", "Continue after this position; it replaces `after`."),),
+        roles=READERS,
+        ask=follow_log,
+        answer=Answer(STREAM_TOLD, media_type="text/event-stream"),
+        refusals=(problems.TooManyStreams,),
+    ),
+)

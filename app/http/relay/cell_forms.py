@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 from pydantic.json_schema import WithJsonSchema
 
 from app.http.models import (
@@ -255,11 +255,3 @@ class RenewalsForm(Form):
     )
 
     items: Annotated[tuple[RenewalForm, ...], Field(max_length=BULK_RENEWALS_MAX)]
-
-
-INVENTORY = TypeAdapter(InventoryForm)
-CONFIGURATION = TypeAdapter(ConfigurationForm)
-ADMISSION: TypeAdapter[AdmissionForm | EnabledForm] = TypeAdapter(AdmissionForm | EnabledForm)
-HEARTBEAT = TypeAdapter(HeartbeatForm)
-REHOME_STATUS = TypeAdapter(RehomeStatusForm)
-RENEWALS = TypeAdapter(RenewalsForm)
