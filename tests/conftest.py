@@ -2,7 +2,9 @@
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,11 +16,15 @@ _NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server at TENURE_TEST_DATABASE_URL, or an embedded one that ends with the session."""
+def server() -> Iterator[Server]:
+    """The server at TENURE_TEST_DATABASE_URL, or an embedded one that ends with the session.
+
+    Not in a folder of pytest's: root's next session would close that to the server's account.
+    """
     url = os.environ.get("TENURE_TEST_DATABASE_URL") or None
-    with open_server(url, tmp_path_factory.mktemp("server"), allow_unsafe=True) as opened:
-        yield opened
+    with tempfile.TemporaryDirectory(prefix="tenure-") as folder:
+        with open_server(url, Path(folder), allow_unsafe=True) as opened:
+            yield opened
 
 
 @pytest.fixture(scope="session")
