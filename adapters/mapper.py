@@ -155,4 +155,5 @@ def write_meta(meta: Meta) -> str:
 
 def write_state(event: Event, meta: str) -> str:
     """The stored form of an event."""
-    return f'{{"v":{event.version},"meta":{meta},"event":{event.model_dump_json()}}}'
+    fields = orjson.dumps(event.__dict__, default=list).decode()  # named tuples are lists
+    return f'{{"v":{event.version},"meta":{meta},"event":{fields}}}'

@@ -111,6 +111,8 @@ class Scenario:
         before = deepcopy(self.facts)
         decision = decide(self._read_set, command, at, found)
         assert self.facts == before, "deciding changed what it read"
+        for event in decision.events:
+            assert type(event).model_validate(event.model_dump()) == event, "a field is mistyped"
         anew = decide(ReadSet(self._read_set.policy, before), command, at, found)
         assert _said(anew) == _said(decision), "what was remembered changed the decision"
         for happened in (*decision.events, *decision.touches):
