@@ -22,9 +22,11 @@ def server() -> Iterator[Server]:
     Not in a folder of pytest's: root's next session would close that to the server's account.
     """
     url = os.environ.get("TENURE_TEST_DATABASE_URL") or None
-    with tempfile.TemporaryDirectory(prefix="tenure-") as folder:
-        with open_server(url, Path(folder), allow_unsafe=True) as opened:
-            yield opened
+    with (
+        tempfile.TemporaryDirectory(prefix="tenure-") as folder,
+        open_server(url, Path(folder), allow_unsafe=True) as opened,
+    ):
+        yield opened
 
 
 @pytest.fixture(scope="session")
