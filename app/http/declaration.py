@@ -26,7 +26,6 @@ Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE"]
 GET: Method = "GET"
 POST: Method = "POST"
 PUT: Method = "PUT"
-DELETE: Method = "DELETE"
 
 PATH_CHARACTERS = ":@!$&'()*+,;="
 """What RFC 3986 lets stand in a segment as it is, besides the unreserved."""
@@ -72,8 +71,8 @@ class Answer:
 
     description: str
     status: int = 200
-    model: Any = None
-    example: Any = None
+    model: type | None = None
+    example: object = None
     headers: tuple[str, ...] = ()
     media_type: str = "application/json"
     shape: Callable[..., object] | None = None

@@ -6,6 +6,7 @@ sent: operation, parameters, condition, body and caller.
 
 import hashlib
 import re
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Generic, TypeVar
@@ -94,9 +95,9 @@ class Changing(Endpoint, Generic[P, F]):
         order = await self.order(sender, sent)
         return self.told(order, await self.decided(sender.service, order))
 
+    @abstractmethod
     async def decided(self, service: Service, order: Order[P, F]) -> Outcome:
         """What became of it. Raises `QueueFull`, `Unavailable`."""
-        raise NotImplementedError
 
     async def order(self, sender: Sender, sent: Sent) -> Order[P, F]:
         """What was sent, understood and allowed. Raises `Unavailable`.
