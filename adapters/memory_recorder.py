@@ -15,8 +15,10 @@ from eventsourcing.persistence import (
 )
 
 from adapters.clock import Clock
+from adapters.entry import Entry
+from adapters.mapper import ChainedEvent
 from adapters.memory import MemoryStore
-from adapters.postgres.recorder import chained_event, follow, notification
+from adapters.postgres.recorder import follow, notification
 
 
 class MemoryRecorder(ApplicationRecorder):
@@ -109,3 +111,16 @@ class MemorySubscription(ListenNotifySubscription[MemoryRecorder]):
                     store.grown.wait()
                 notified = store.head().position
             self._has_been_notified.set()
+
+
+def chained_event(entry: Entry) -> ChainedEvent:
+    """A line of the log as the library's stored event."""
+    return ChainedEvent(
+        entry.stream,
+        entry.version,
+        entry.topic,
+        entry.state.encode(),
+        entry.position,
+        entry.recorded_at,
+        entry.chain,
+    )

@@ -21,6 +21,7 @@ from eventsourcing.persistence import (
 from adapters.entry import EMPTY_HEAD, Entry, Head, chained
 from adapters.mapper import ChainedEvent, ChainedNotification
 from adapters.postgres import statements
+from adapters.postgres.reading_connection import ReadingConnection
 from adapters.postgres.rows import array, json_array
 
 POLL_SECONDS = 1.0
@@ -75,12 +76,23 @@ class PostgresRecorder(ApplicationRecorder):
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
+        self._reading = ReadingConnection(dsn)
+
+    def close(self) -> None:
+        """End the connection that reads share; what still reads opens it again."""
+        self._reading.close()
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
         """Append in one turn of the writers' lock; a taken stream version changes nothing."""
         if not stored_events:
             return []
-        with self._connection() as connection, connection.transaction():
+        with (
+            _library_errors(),
+            psycopg.connect(
+                self._dsn, autocommit=True, application_name="tenure-log"
+            ) as connection,
+            connection.transaction(),
+        ):
             connection.execute(statements.LOCK)
             connection.execute(statements.TAKE_TURN)
             row = connection.execute(statements.LAST).fetchone()
@@ -102,13 +114,12 @@ class PostgresRecorder(ApplicationRecorder):
     ) -> Sequence[StoredEvent]:
         order = "DESC" if desc else "ASC"
         query = f"""
-            SELECT {statements.ENTRY_COLUMNS} FROM log
+            SELECT {statements.EVENT_COLUMNS} FROM log
             WHERE stream = %s AND version > coalesce(%s, -1) AND version <= coalesce(%s, {2**62})
             ORDER BY version {order} LIMIT %s
         """
-        with self._connection() as connection:
-            rows = connection.execute(query, [str(originator_id), gt, lte, limit]).fetchall()
-        return [chained_event(Entry(*row)) for row in rows]
+        rows = self._fetch(query, [str(originator_id), gt, lte, limit])
+        return [ChainedEvent(*row) for row in rows]
 
     def select_notifications(
         self,
@@ -127,32 +138,32 @@ class PostgresRecorder(ApplicationRecorder):
             ORDER BY position LIMIT %s
         """
         wanted = array(list(topics))
-        with self._connection() as connection:
-            parameters = [after, stop, wanted, wanted, limit]
-            rows = connection.execute(query, parameters).fetchall()
+        rows = self._fetch(query, [after, stop, wanted, wanted, limit])
         return [notification(Entry(*row)) for row in rows]
 
     def max_notification_id(self) -> int | None:
-        with self._connection() as connection:
-            row = connection.execute("SELECT max(position) FROM log").fetchone()
-        return None if row is None else row[0]
+        newest: int | None
+        ((newest,),) = self._fetch("SELECT max(position) FROM log")
+        return newest
 
     def subscribe(
         self, gt: int | None = None, topics: Sequence[str] = ()
     ) -> Subscription[ApplicationRecorder]:
         return PostgresSubscription(self, self._dsn, gt, topics)
 
-    @contextmanager
-    def _connection(self) -> Iterator[psycopg.Connection[Any]]:
-        try:
-            with psycopg.connect(
-                self._dsn, autocommit=True, application_name="tenure-log"
-            ) as connection:
-                yield connection
-        except psycopg.IntegrityError as error:
-            raise IntegrityError(error) from error
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            raise OperationalError(error) from error
+    def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with _library_errors():
+            return self._reading.fetch(query, parameters)
+
+
+@contextmanager
+def _library_errors() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.IntegrityError as error:
+        raise IntegrityError(error) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise OperationalError(error) from error
 
 
 class PostgresSubscription(ListenNotifySubscription[PostgresRecorder]):
@@ -219,19 +230,6 @@ class PostgresSubscription(ListenNotifySubscription[PostgresRecorder]):
                 # Cleared only before a look; so if it stops from here on, that is notified of.
                 if not self._has_been_stopped:
                     self._has_been_notified.wait()
-
-
-def chained_event(entry: Entry) -> ChainedEvent:
-    """A line of the log as the library's stored event."""
-    return ChainedEvent(
-        entry.stream,
-        entry.version,
-        entry.topic,
-        entry.state.encode(),
-        entry.position,
-        entry.recorded_at,
-        entry.chain,
-    )
 
 
 def notification(entry: Entry) -> ChainedNotification:

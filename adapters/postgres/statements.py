@@ -13,6 +13,8 @@ ENTRY_COLUMNS = (
     "position, stream, version, topic, convert_from(state, 'UTF8') AS state, "
     f"{_MICROSECONDS} AS recorded_at, chain"
 )
+EVENT_COLUMNS = f"stream, version, topic, state, position, {_MICROSECONDS} AS recorded_at, chain"
+"""In the order of the library's stored event, its state as bytes."""
 
 LOCK = f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"
 

@@ -3,7 +3,7 @@
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Annotated, Any
 
 import orjson
@@ -113,8 +113,11 @@ def tail(
     as_json: AsJson = False,
 ) -> None:
     """Print entries as they are written."""
-    with database(database_url, data_dir) as dsn, _ended_by_sigterm():
-        recorder = PostgresRecorder(dsn)
+    with (
+        database(database_url, data_dir) as dsn,
+        _ended_by_sigterm(),
+        closing(PostgresRecorder(dsn)) as recorder,
+    ):
         newest = recorder.max_notification_id() or 0
         start = max(0, newest - TAIL_ENTRIES) if after is None else after
         if follow:

@@ -3,7 +3,7 @@
 A lease is renewed by a touch; only its beginning, change and end are events.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from domain.ids import require_activity_id
@@ -90,18 +90,17 @@ class CountsExpired(HeldEvent):
 
 
 def evolve_acquired(before: Assignment, event: ActivityAcquired) -> Assignment:
-    leases = {**before.leases, event.activity_id: event.lease}
-    return replace(before, counts=event.counts, leases=leases)
+    return before.active(event.counts, {**before.leases, event.activity_id: event.lease})
 
 
 def evolve_ended(before: Assignment, event: ActivityReleased | ActivityExpired) -> Assignment:
     leases = {**before.leases}
     leases.pop(event.activity_id, None)
-    return replace(before, counts=event.counts, leases=leases)
+    return before.active(event.counts, leases)
 
 
 def evolve_counted(before: Assignment, event: ActivityCounted | CountsExpired) -> Assignment:
-    return replace(before, counts=event.counts)
+    return before.active(event.counts, before.leases)
 
 
 # commands

@@ -131,6 +131,20 @@ class Assignment:
     def host(self) -> HostId:
         return HostId(self.user_id, self.relay_host_id)
 
+    def active(self, counts: Counts, leases: Mapping[str, Lease]) -> "Assignment":
+        """The same place with other activities; `replace` takes five times as long."""
+        return Assignment(
+            self.user_id,
+            self.relay_host_id,
+            self.cell_id,
+            self.epoch,
+            counts,
+            leases,
+            self.connections,
+            self.connections_opened,
+            self.controls,
+        )
+
     def dormant(self, last_activity_at: int, now: int) -> bool:
         """Whether the host may be moved freely: no activity counted, none for 24 h."""
         return not any(self.counts) and now >= last_activity_at + DORMANCY_MS

@@ -1,5 +1,8 @@
 """Both logs, for tests that they must pass alike."""
 
+from collections.abc import Iterator
+from contextlib import closing
+
 import pytest
 from eventsourcing.persistence import ApplicationRecorder
 
@@ -10,7 +13,9 @@ from adapters.postgres.recorder import PostgresRecorder
 
 
 @pytest.fixture(params=["memory", "postgres"])
-def recorder(request: pytest.FixtureRequest) -> ApplicationRecorder:
+def recorder(request: pytest.FixtureRequest) -> Iterator[ApplicationRecorder]:
     if request.param == "memory":
-        return MemoryRecorder(MemoryStore(), SystemClock())
-    return PostgresRecorder(request.getfixturevalue("database"))
+        yield MemoryRecorder(MemoryStore(), SystemClock())
+        return
+    with closing(PostgresRecorder(request.getfixturevalue("database"))) as recorder:
+        yield recorder

@@ -1,5 +1,6 @@
 """Cold reads, snapshots and export through the library, pinned to what our writer wrote."""
 
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -82,7 +83,8 @@ def test_a_snapshot_of_other_folding_code_is_ignored(database: str) -> None:
     with TenureLog(PostgresRecorder(database), other) as log:
         log.snapshot(HOST)
         assert len(other.select_events(_stream(log))) == 1
-    assert PostgresSnapshots(database).select_events(_stream(log)) == []
+        with closing(PostgresSnapshots(database)) as ours:
+            assert ours.select_events(_stream(log)) == []
 
 
 def test_a_cold_writer_decides_from_snapshot_and_stream(database: str) -> None:

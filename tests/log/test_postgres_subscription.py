@@ -1,5 +1,7 @@
 """A subscription on PostgreSQL outlives lost notifications and lost connections."""
 
+from contextlib import closing
+
 import psycopg
 from eventsourcing.persistence import StoredEvent
 
@@ -34,8 +36,10 @@ def listeners(connection: psycopg.Connection[tuple[int]]) -> list[int]:
 
 def test_a_lost_notification_only_costs_a_poll(database: str) -> None:
     silence(database)
-    recorder = PostgresRecorder(database)
-    with recorder.subscribe() as subscription:
+    with (
+        closing(PostgresRecorder(database)) as recorder,
+        recorder.subscribe() as subscription,
+    ):
         recorder.insert_events([event(1)])
         assert next(subscription).id == 1
         recorder.insert_events([event(2)])
@@ -43,8 +47,8 @@ def test_a_lost_notification_only_costs_a_poll(database: str) -> None:
 
 
 def test_a_killed_listening_connection_is_opened_again(database: str) -> None:
-    recorder = PostgresRecorder(database)
     with (
+        closing(PostgresRecorder(database)) as recorder,
         psycopg.connect(database, autocommit=True) as connection,
         recorder.subscribe() as subscription,
     ):
