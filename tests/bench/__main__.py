@@ -1,4 +1,4 @@
-"""`make bench [only WORD…]`: all cases, or those whose group is named."""
+"""`python -m tests.bench [GROUP…]`: all groups of cases, or those that are named."""
 
 import sys
 import tempfile
@@ -12,15 +12,19 @@ from rich.console import Console
 from adapters.postgres import migrate
 from adapters.postgres.server import Server, create_database, open_server
 from app.collector import collect_rarely
+from tests.bench.growth_cases import growth_cases
 from tests.bench.http_cases import http_cases
 from tests.bench.log_cases import log_cases
-from tests.bench.result import Case, show
+from tests.bench.result import Case, keep, show
+from tests.bench.size_cases import size_cases
 from tests.bench.writer_cases import writer_cases
 
 GROUPS: dict[str, Callable[[Callable[[], str]], Iterator[Case]]] = {
     "writer": writer_cases,
     "http": http_cases,
     "log": log_cases,
+    "growth": growth_cases,
+    "size": size_cases,
 }
 
 
@@ -46,8 +50,10 @@ def main(names: list[str]) -> int:
             if names and name not in names:
                 continue
             for case in group(new_database):
-                console.print(f"{case.name}: {case.rate.per_second:,.0f}/s")
+                console.print(case.name)
                 cases.append(case)
+    if not names:
+        keep(cases)
     return 0 if show(cases, console) else 1
 
 

@@ -7,47 +7,49 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import httpx
 
-from tests.bench.load import RUNS, Rate, fleet
-from tests.bench.result import Case
+from domain.limits import CELL_CAPACITY_UNITS_MAX
+from tests.bench.load import SECONDS, Bench, Rate, fleet, interleaved, placing, ratio
+from tests.bench.result import Bar, Case
 from tests.crash.service import RUN, START_SECONDS_MAX, free_port, until_answers
 
 CONNECTIONS = 64
 BATCH, BATCHING = 64, 2
 """Commands in a batch, and connections that send batches."""
-SECONDS = 4.0
-WARM_UP_SECONDS = 1.0
 PATH = "/v1/hosts/user/{host}/assignment"
+
+_prefixes = count()
 
 
 def http_cases(new_database: Callable[[], str]) -> Iterator[Case]:
-    """One process, then two on one database."""
-    with bare() as port:
-        plain = measure([port], "none")
-    yield Case("bare handler waiting 1.2 ms, 64 connections", plain)
-    for processes in (1, 2):
-        with services(new_database(), processes) as (ports, token):
-            rate = measure(ports, token)
-            batches = measure(ports, token, BATCH) if processes == 1 else None
-        ratio = rate.per_second / plain.per_second
-        if processes == 1:
-            yield Case(
-                "HTTP assign, 1 process, 64 connections",
-                rate,
-                ratio,
-                per_second_min=2_000,
-                p99_ms_max=60,
-                ratio_min=0.45,
-            )
-            assert batches is not None
-            per_second = batches.per_second * BATCH
-            rate = Rate(per_second, batches.p50_ms, batches.p99_ms)
-            yield Case(f"HTTP assign in batches of {BATCH}, {BATCHING} connections", rate)
-        else:
-            yield Case("HTTP assign, 2 processes on one database", rate, ratio)
+    """One process beside the bare handler and beside the writer alone, then two processes."""
+    bench, place = Bench(new_database()), placing(count())
+    with bare() as bare_port, services(new_database(), 1) as (ports, token):
+        measures = (
+            partial(run, [bare_port], "none"),
+            partial(run, ports, token),
+            partial(bench.measure, 64, place),
+            partial(run, ports, token, BATCH),
+        )
+        for measure in measures:
+            measure()
+        plain, single, placed, batched = interleaved(*measures)
+    bench.close()
+    yield Case("bare handler waiting 1.2 ms, 64 connections", Rate.median(plain))
+    bar = Bar("of the bare handler", ratio(single, plain), at_least=0.45)
+    yield Case("HTTP assign, 64 connections", Rate.median(single), (bar,))
+    yield Case("place in process, 64 submitters", Rate.median(placed))
+    bar = Bar("of that in process", ratio(batched, placed), at_least=0.8)
+    name = f"HTTP assign in batches of {BATCH}, {BATCHING} connections"
+    yield Case(name, Rate.median(batched), (bar,))
+    with services(new_database(), 2) as (ports, token):
+        (runs,) = interleaved(partial(run, ports, token))
+    yield Case("HTTP assign, 2 processes on one database", Rate.median(runs))
 
 
 @contextmanager
@@ -100,7 +102,7 @@ def services(dsn: str, processes: int) -> Iterator[tuple[list[int], str]]:
                 "capacity_units": it.capacity_units,
                 "region": it.region,
             }
-            for it in fleet().cells
+            for it in fleet(capacity_units=CELL_CAPACITY_UNITS_MAX).cells
         ]
         answer = httpx.put(
             f"http://127.0.0.1:{ports[0]}/v1/cells",
@@ -111,23 +113,18 @@ def services(dsn: str, processes: int) -> Iterator[tuple[list[int], str]]:
         yield ports, token
 
 
-def measure(ports: list[int], token: str, batch: int = 0) -> Rate:
-    run(ports, token, WARM_UP_SECONDS, f"warm-up-{batch}", batch)
-    return Rate.median([run(ports, token, SECONDS, f"run-{batch}-{n}", batch) for n in range(RUNS)])
-
-
-def run(ports: list[int], token: str, seconds: float, prefix: str, batch: int) -> Rate:
-    """One burst of load from another process."""
+def run(ports: list[int], token: str, batch: int = 0) -> Rate:
+    """One burst of load from another process; the rate of commands."""
     plan = {
         "ports": ports,
         "path": PATH,
         "token": token,
         "connections": BATCHING if batch else CONNECTIONS,
-        "seconds": seconds,
-        "prefix": prefix,
+        "seconds": SECONDS,
+        "prefix": f"run-{next(_prefixes)}",
         "batch": batch,
     }
     command = [sys.executable, "-m", "tests.bench.http_load", json.dumps(plan)]
     told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     assert told.pop("failed") == 0
-    return Rate(**told)
+    return Rate(**told).times(batch or 1)

@@ -2,78 +2,59 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import psycopg
 
 from adapters.application import PostgresSnapshots, TenureLog
-from adapters.clock import SystemClock
-from adapters.mapper import EventMapper
 from adapters.postgres.rebuild import Rebuild
 from adapters.postgres.recorder import PostgresRecorder
-from adapters.postgres.store import PostgresStore
-from app.scribe import Request, Scribe
-from app.working_set import WorkingSet
+from adapters.streams import host_stream
 from domain.ids import HostId
 from domain.relay.activity import AcquireActivity, ReleaseActivity
-from domain.relay.assign import Assign
 from domain.relay.command import Command
 from domain.relay.control import ActivateControl
-from domain.relay.placement import Grant
-from domain.relay.policy import Policy
 from projections.catalogue import PROJECTIONS
-from tests.bench.load import META, RUNS, Rate, fleet, host
-from tests.bench.result import Case
+from tests.bench.load import Bench, Rate, host, interleaved, ratio
+from tests.bench.raw import raw_inserts
+from tests.bench.result import Bar, Case
 
-EVENTS = 300_000
-HOSTS = EVENTS // 10
+HOSTS = 20_000
 PAIRS_PER_HOST = 4
 STREAM_EVENTS = 1_000
 LOADS = 50
-BATCH = 64
-
-
-class Filler:
-    """Fills a log by the writer's own hand."""
-
-    def __init__(self, dsn: str) -> None:
-        self.store = PostgresStore(dsn)
-        known = WorkingSet(EventMapper(), Policy(require_live_cells=False), HOSTS)
-        self.scribe = Scribe(self.store, known, SystemClock())
-        self.run([fleet()])
-
-    def run(self, commands: list[Command]) -> list[object]:
-        answers: list[object] = []
-        while len(answers) < len(commands):
-            batch = commands[len(answers) : len(answers) + BATCH]
-            for outcome in self.scribe.run([Request(it, META) for it in batch]):
-                assert outcome.refusal is None
-                answers.append(outcome.answer)
-        return answers
+WITHOUT_SNAPSHOT_MS_MAX, WITH_SNAPSHOT_MS_MAX = 5, 1.5
+COUNT = "SELECT count(*) FROM log WHERE stream = %s"
 
 
 def log_cases(new_database: Callable[[], str]) -> Iterator[Case]:
-    yield rebuilding(new_database())
+    yield rebuilding(new_database(), new_database())
     yield from loading(new_database())
 
 
-def rebuilding(dsn: str) -> Case:
+def rebuilding(dsn: str, raw_dsn: str) -> Case:
     """A log of placements, attachments and activities: one, one and eight for each host."""
-    filler = Filler(dsn)
-    hosts = [host(number) for number in range(HOSTS)]
-    cells: dict[HostId, str] = {}
-    for who, grant in zip(hosts, filler.run([Assign(it) for it in hosts]), strict=True):
-        assert isinstance(grant, Grant)
-        cells[who] = grant.cell_id
-    filler.run([ActivateControl(who, cells[who], 1, 1) for who in hosts])
+    bench = Bench(dsn)
+    cells = bench.place_hosts(range(HOSTS))
+    bench.do_all(ActivateControl(who, cell_id, 1, 1) for who, cell_id in cells.items())
     for number in range(PAIRS_PER_HOST):
-        activity_id = f"splice:{number}"
-        filler.run([AcquireActivity(who, activity_id, "splice", cells[who]) for who in hosts])
-        filler.run([ReleaseActivity(who, activity_id) for who in hosts])
-    events = filler.store.head().position
-    filler.store.close()
-    rates = [Rate(events / rebuild(dsn), 0, 0) for _ in range(RUNS)]
+        bench.do_all(pairs(cells, number))
+    events = bench.store.head().position
+    bench.close()
+    raw_32, runs = interleaved(
+        partial(raw_inserts, raw_dsn, 32), lambda: Rate(events / rebuild(dsn))
+    )
+    bar = Bar("of raw inserts, 32 threads", ratio(runs, raw_32), at_least=10)
     note = f"{events:,} events, all {len(PROJECTIONS)} projections, compared and switched"
-    return Case("rebuild, events", Rate.median(rates), per_second_min=60_000, notes=[note])
+    return Case("rebuild, events", Rate.median(runs), (bar,), (note,))
+
+
+def pairs(cells: dict[HostId, str], number: int) -> Iterator[Command]:
+    """An activity of each host begins, then each ends."""
+    for who, cell_id in cells.items():
+        yield AcquireActivity(who, f"splice:{number}", "splice", cell_id)
+    for who in cells:
+        yield ReleaseActivity(who, f"splice:{number}")
 
 
 def rebuild(dsn: str) -> float:
@@ -86,22 +67,26 @@ def rebuild(dsn: str) -> float:
 
 def loading(dsn: str) -> Iterator[Case]:
     """One host's stream, cold, through the library's repository."""
-    filler, who = Filler(dsn), host(1)
-    (grant,) = filler.run([Assign(who)])
-    assert isinstance(grant, Grant)
-    for number in range((STREAM_EVENTS - 1) // 2 + 1):
-        activity_id = f"splice:{number}"
-        acquire = AcquireActivity(who, activity_id, "splice", grant.cell_id)
-        filler.run([acquire, ReleaseActivity(who, activity_id)])
-    filler.store.close()
+    bench = Bench(dsn)
+    cells = bench.place_hosts([1])
+    for number in range((STREAM_EVENTS - 1) // 2):
+        bench.do_all(pairs(cells, number))
+    bench.do(AcquireActivity(host(1), "splice:last", "splice", cells[host(1)]))
+    bench.close()
     recorder, snapshots = PostgresRecorder(dsn), PostgresSnapshots(dsn)
-    with TenureLog(recorder) as log:
-        yield Case(f"load a stream of {STREAM_EVENTS:,} events", load(log, who))
-    with TenureLog(recorder, snapshots) as log:
-        log.snapshot(who)
-        yield Case("the same with a snapshot", load(log, who))
     with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT count(*) FROM snapshots").fetchone() == (1,)
+        asked = connection.execute(COUNT, [host_stream(host(1))])
+        assert asked.fetchone() == (STREAM_EVENTS,)
+    with TenureLog(recorder) as cold, TenureLog(recorder, snapshots) as log:
+        log.snapshot(host(1))
+        runs, snapshot_runs = interleaved(partial(load, cold, host(1)), partial(load, log, host(1)))
+    yield loaded(f"load a stream of {STREAM_EVENTS:,} events", runs, WITHOUT_SNAPSHOT_MS_MAX)
+    yield loaded("the same with a snapshot", snapshot_runs, WITH_SNAPSHOT_MS_MAX)
+
+
+def loaded(name: str, runs: list[Rate], ms_max: float) -> Case:
+    rate = Rate.median(runs)
+    return Case(name, rate, (Bar("ms median", rate.p50_ms, at_most=ms_max),))
 
 
 def load(log: TenureLog, who: HostId) -> Rate:
