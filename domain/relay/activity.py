@@ -90,11 +90,11 @@ class CountsExpired(HeldEvent):
 
 
 def evolve_acquired(before: Assignment, event: ActivityAcquired) -> Assignment:
-    return before.active(event.counts, {**before.leases, event.activity_id: event.lease})
+    return before.active(event.counts, before.leases | {event.activity_id: event.lease})
 
 
 def evolve_ended(before: Assignment, event: ActivityReleased | ActivityExpired) -> Assignment:
-    leases = {**before.leases}
+    leases = before.leases.copy()
     leases.pop(event.activity_id, None)
     return before.active(event.counts, leases)
 

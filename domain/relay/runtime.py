@@ -3,7 +3,6 @@
 They are rows beside the log, not history. What a decision read of them is in its event.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,7 +81,8 @@ class Liveness:
 
     lease_expires_at: int
     last_activity_at: int
-    deadlines: Mapping[str, Deadline] = field(default_factory=dict)
+    deadlines: dict[str, Deadline] = field(default_factory=dict)
+    """By lease; copied as `Assignment.leases` are."""
 
 
 # touches: changes to volatile rows, in the order they were decided

@@ -224,7 +224,7 @@ class Turn:
     def touch_deadline(self, host: HostId, activity_id: str, deadline: Deadline | None) -> None:
         """Set a lease's deadline; None drops it together with the lease."""
         known = self.liveness(host)
-        deadlines = {**known.deadlines}
+        deadlines = known.deadlines.copy()
         if deadline is not None:
             deadlines[activity_id] = deadline
         else:
