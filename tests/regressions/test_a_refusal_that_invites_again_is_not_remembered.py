@@ -20,6 +20,7 @@ from app.telemetry import Telemetry
 from app.writer import LogWriter
 from domain.refusals import Exhausted, RelayCapacityExhausted
 from domain.relay.assign import Assign
+from domain.relay.inventory import ReconcileCells
 from domain.relay.policy import Policy
 from tests.http.running import Running, running
 from tests.properties.world import META, World
@@ -95,6 +96,19 @@ def test_in_one_turn_the_second_is_decided_anew() -> None:
     world.run(FLEET)
     first, second = world.run_all([Assign(HOSTS[0]), Assign(HOSTS[0])], "k")
     assert (first.replayed, second.replayed) == (False, True)
+
+
+def test_ahead_of_the_lock_the_second_is_decided_anew() -> None:
+    world = World(Policy(require_live_cells=False))
+    world.run(ReconcileCells(()))
+    placed = Request(Assign(HOSTS[0]), META, "k")
+    requests, draft = [placed, Request(FLEET, META), placed, placed], world.scribe.new_draft()
+    world.scribe.prepare(requests)
+    assert world.scribe.decide_ahead(requests, draft, {}) == len(requests)
+    refused, _, first, second = draft.outcomes
+    assert isinstance(refused.refusal, RelayCapacityExhausted)
+    assert (first.refusal, first.replayed) == (None, False)
+    assert (second.answer["epoch"], second.replayed) == (first.answer.epoch, True)
 
 
 def test_a_result_of_earlier_code_does_not_pass_for_a_committed_turn() -> None:

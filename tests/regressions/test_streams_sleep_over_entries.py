@@ -107,6 +107,7 @@ def test_every_reader_is_at_the_head_after_a_burst(database: str, tmp_path: Path
                 list(commands.map(_admit(edge), bodies))
                 head = edge.head()
                 until(lambda: {it.position for it in readers} == {head}, BEHIND_SECONDS_MAX)  # noqa: B023
+                assert [it.position for it in readers] == [head] * READERS
 
         follow_while(edge, READERS, act)
 
